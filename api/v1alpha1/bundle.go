@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BundleSpec says which content a bundle holds and which class of provisioner understands it.
+type BundleSpec struct {
+	// provisionerClassName names the ProvisionerClass that understands this
+	// content. Not set means the default class, chosen when first needed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ProvisionerClassName string `json:"provisionerClassName,omitempty"`
+
+	// sources say where the content comes from.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	// +listType=atomic
+	Sources []BundleSource `json:"sources"`
+
+	// serviceAccountName names a service account in this namespace whose
+	// imagePullSecrets are used too. Not set means the instance's service
+	// account in a bundle that an instance embeds, and else "default".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+}
+
+// BundleSource is one place that content comes from. Exactly one kind of source is set.
+// +kubebuilder:validation:XValidation:rule="has(self.oci)",message="exactly one kind of source must be set: oci"
+type BundleSource struct {
+	// oci is an artifact or image in an OCI registry.
+	// +optional
+	OCI *OCISource `json:"oci,omitempty"`
+}
+
+// OCISource is an artifact or image in an OCI registry.
+type OCISource struct {
+	// ref names the artifact: "registry/repository:tag" or
+	// "registry/repository@sha256:...". A tag is resolved to a digest once,
+	// before anything is fetched, and never again.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Ref string `json:"ref"`
+
+	// insecure speaks plain HTTP to the registry, and only that. Without it
+	// only HTTPS is spoken.
+	// +optional
+	Insecure bool `json:"insecure,omitempty"`
+
+	// pullSecrets name Secrets in this namespace of type
+	// kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. They are
+	// tried before those of the service account.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	PullSecrets []LocalReference `json:"pullSecrets,omitempty"`
+}
+
+// LocalReference names an object in the same namespace.
+type LocalReference struct {
+	// name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// BundleStatus says what the sources were resolved to and what content they hold.
+type BundleStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// provisionerClassName is the class in use: that of the spec, or the
+	// default class when it was first needed.
+	// +optional
+	ProvisionerClassName string `json:"provisionerClassName,omitempty"`
+
+	// sources tell, in the order of spec.sources, what each was resolved to.
+	// Once set, an entry never changes.
+	// +optional
+	// +listType=atomic
+	Sources []ResolvedSource `json:"sources,omitempty"`
+
+	// content is the unpacked content.
+	// +optional
+	Content *BundleContent `json:"content,omitempty"`
+
+	// conditions: Resolved (every source is pinned to a digest), Unpacked
+	// (the content is in the store) and Ready (both).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ResolvedSource is a source pinned to a digest.
+type ResolvedSource struct {
+	// ref is the full reference by digest.
+	Ref string `json:"ref"`
+	// digest is that of the manifest in the registry.
+	Digest Digest `json:"digest"`
+}
+
+// BundleContent is a tree of files.
+type BundleContent struct {
+	// digest is computed over names, kinds, executable bits and contents of
+	// all files: the same content has the same digest, however it is packed.
+	Digest Digest `json:"digest"`
+	// files is the number of files and links.
+	Files int64 `json:"files"`
+	// bytes is the size of all files, unpacked.
+	Bytes int64 `json:"bytes"`
+}
+
+// Digest is a SHA-256 digest, "sha256:" and 64 hexadecimal digits. A tag is never a Digest.
+// +kubebuilder:validation:Pattern=`^sha256:[a-f0-9]{64}$`
+// +kubebuilder:validation:MaxLength=71
+type Digest string
+
+// Bundle names content, pins it to a digest and makes it readable. It makes
+// nothing active: a BundleInstance does. Its spec never changes.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=bun,categories=rukpak
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.status.provisionerClassName`
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.sources[0].oci.ref`
+// +kubebuilder:printcolumn:name="Files",type=integer,JSONPath=`.status.content.files`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Content",type=string,priority=1,JSONPath=`.status.content.digest`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="name must be at most 63 characters: it becomes a label value"
+type Bundle struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which content this is. It never changes.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Bundle's spec cannot be changed; create another Bundle"
+	Spec BundleSpec `json:"spec"`
+	// status says what the sources were resolved to and what they hold.
+	// +optional
+	Status BundleStatus `json:"status,omitzero"`
+}
+
+// BundleList is a list of Bundle objects.
+// +kubebuilder:object:root=true
+type BundleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Bundle `json:"items"`
+}

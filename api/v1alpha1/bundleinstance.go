@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// MaxInstanceNameLength leaves room in 63 characters for the names that are
+// derived: "<instance>-<number>" and "<instance>-<10 hexadecimal digits>".
+const MaxInstanceNameLength = 52
+
+// FinalizerTeardown keeps a BundleInstance until its objects are removed.
+const FinalizerTeardown = "rukpak.io/teardown"
+
+// Adoption says what to do with an object that exists but is not this instance's.
+// +kubebuilder:validation:Enum=Never;Unowned;Force
+type Adoption string
+
+const (
+	// AdoptNever refuses every object that this instance did not create.
+	AdoptNever Adoption = "Never"
+	// AdoptUnowned takes objects that no living instance and no controller owns.
+	AdoptUnowned Adoption = "Unowned"
+	// AdoptForce takes any object, also from another instance.
+	AdoptForce Adoption = "Force"
+)
+
+// BundleInstanceSpec says which bundle is to be active, as whom and how.
+// +kubebuilder:validation:XValidation:rule="has(self.bundle) != has(self.bundleRef)",message="exactly one of bundle and bundleRef must be set"
+type BundleInstanceSpec struct {
+	// bundle is a template: whenever it changes, a new Bundle is made from it,
+	// named "<instance>-<hash>".
+	// +optional
+	Bundle *BundleSpec `json:"bundle,omitempty"`
+
+	// bundleRef names a Bundle in this namespace.
+	// +optional
+	BundleRef *LocalReference `json:"bundleRef,omitempty"`
+
+	// config is handed to the provisioner as it is; it says what it accepts.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:Schemaless
+	Config *runtime.RawExtension `json:"config,omitempty"`
+
+	// serviceAccountName names the service account in this namespace as which
+	// everything for this instance is read and written. Not set means the
+	// class's default; the manager's own rights are never used. To name one,
+	// a user must hold the verb "impersonate" on it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// strategy says how a revision becomes active.
+	// +optional
+	// +kubebuilder:default={}
+	Strategy Strategy `json:"strategy,omitzero"`
+
+	// rollbackTo is the number of an earlier revision whose manifests are
+	// wanted instead of those of the bundle. It makes a new revision with the
+	// same manifests, which is planned and approved as any other, and needs
+	// neither the source nor the content. While it is set, changes of the
+	// bundle have no effect; remove it to go on with the bundle.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RollbackTo *int64 `json:"rollbackTo,omitempty"`
+
+	// revisionHistoryLimit is the number of revisions that are no longer in
+	// use which are kept, with their bundles. The default is 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// suspend stops everything for this instance but deletion: nothing is
+	// fetched, planned, activated or healed.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Strategy says how a revision becomes active.
+type Strategy struct {
+	// progressDeadline is the time that a revision has, from its approval or
+	// the last progress, to become active and healthy before it is reported
+	// as failed. It is still tried after that. The default is 10m.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="progressDeadline must be between 1s and 24h"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+
+	// adoption says what to do with an object that exists but is not this
+	// instance's: Never (the default) refuses it, Unowned takes it if no
+	// living instance and no controller owns it, Force takes it from anybody.
+	// +optional
+	// +kubebuilder:default=Never
+	Adoption Adoption `json:"adoption,omitempty"`
+
+	// prune removes objects that a new revision no longer has. The default is true.
+	// +optional
+	// +kubebuilder:default=true
+	Prune *bool `json:"prune,omitempty"`
+
+	// recreateImmutable deletes and creates an object when a field that
+	// cannot be changed has changed. Without it that is an error.
+	// +optional
+	RecreateImmutable bool `json:"recreateImmutable,omitempty"`
+}
+
+// BundleInstanceStatus shows the active and the pending revision side by side.
+type BundleInstanceStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// bundleName is the Bundle in use.
+	// +optional
+	BundleName string `json:"bundleName,omitempty"`
+
+	// active is the revision that is applied and healed.
+	// +optional
+	Active *RevisionReference `json:"active,omitempty"`
+
+	// pending is the newest revision while it is not active: it waits for its
+	// approval, is being activated, or failed.
+	// +optional
+	Pending *RevisionReference `json:"pending,omitempty"`
+
+	// objects counts the active objects by health.
+	// +optional
+	Objects *ObjectCounts `json:"objects,omitempty"`
+
+	// lastRevision is the highest revision number ever used, so that no
+	// number is used twice.
+	// +optional
+	LastRevision int64 `json:"lastRevision,omitempty"`
+
+	// conditions: Ready (the newest revision is active and healthy), Approved
+	// (of the newest revision), Progressing (something is being done; False at
+	// rest), Healthy (of the active revision) and Drifted (active objects
+	// differ and could not be put right).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RevisionReference names a revision and the bytes that it stands for.
+type RevisionReference struct {
+	// name of the InstanceRevision.
+	Name string `json:"name"`
+	// number of the revision.
+	Number int64 `json:"number"`
+	// manifestDigest is what an approval names.
+	ManifestDigest Digest `json:"manifestDigest"`
+}
+
+// ObjectCounts counts objects by health.
+type ObjectCounts struct {
+	// total is the number of all objects.
+	Total int64 `json:"total"`
+	// healthy is the number of objects that are as they should be.
+	Healthy int64 `json:"healthy"`
+}
+
+// BundleInstance makes the content of a bundle active, as a Deployment makes
+// Pods run: each change makes an InstanceRevision, and only an approved one
+// becomes active.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=bi,categories=rukpak
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.active.name`
+// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.pending.name`
+// +kubebuilder:printcolumn:name="Approved",type=string,JSONPath=`.status.conditions[?(@.type=="Approved")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters: the names of bundles and revisions are derived from it"
+type BundleInstance struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which bundle is to be active, as whom and how.
+	Spec BundleInstanceSpec `json:"spec"`
+	// status shows the active and the pending revision side by side.
+	// +optional
+	Status BundleInstanceStatus `json:"status,omitzero"`
+}
+
+// BundleInstanceList is a list of BundleInstance objects.
+// +kubebuilder:object:root=true
+type BundleInstanceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BundleInstance `json:"items"`
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// LabelInstance on bundles and revisions names the BundleInstance that made them.
+	LabelInstance = "rukpak.io/instance"
+	// LabelRevision on Secrets names the InstanceRevision whose data they hold.
+	LabelRevision = "rukpak.io/revision"
+)
+
+// InstanceRevisionSpec is one rendered state of an instance. It never changes.
+type InstanceRevisionSpec struct {
+	// instance is the BundleInstance in this namespace that made this revision.
+	Instance InstanceReference `json:"instance"`
+	// number counts the revisions of an instance, from 1, without reuse.
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number"`
+	// bundleName is the Bundle that was rendered.
+	// +kubebuilder:validation:MaxLength=253
+	BundleName string `json:"bundleName"`
+	// provisionerClassName is the class that rendered it and whose approvers
+	// decide on it.
+	// +kubebuilder:validation:MaxLength=63
+	ProvisionerClassName string `json:"provisionerClassName"`
+	// rollbackOf is the number of the revision whose manifests these are, in
+	// a revision made by rollbackTo.
+	// +optional
+	RollbackOf *int64 `json:"rollbackOf,omitempty"`
+	// contentDigest is that of the bundle's content.
+	ContentDigest Digest `json:"contentDigest"`
+	// configDigest is computed over all else that decides the outcome:
+	// configuration, class and its parameters, service account and the
+	// strategy below.
+	ConfigDigest Digest `json:"configDigest"`
+	// manifestDigest is that of the rendered manifests: what an approval
+	// names and, when approved, exactly what is applied.
+	ManifestDigest Digest `json:"manifestDigest"`
+	// serviceAccountName is the account as which this revision is applied and healed.
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName"`
+	// adoption, as in the instance's strategy when this revision was made.
+	Adoption Adoption `json:"adoption"`
+	// prune, as in the instance's strategy when this revision was made.
+	Prune bool `json:"prune"`
+	// recreateImmutable, as in the instance's strategy when this revision was made.
+	// +optional
+	RecreateImmutable bool `json:"recreateImmutable,omitempty"`
+}
+
+// InstanceReference names a BundleInstance in the same namespace.
+type InstanceReference struct {
+	// name of the BundleInstance.
+	// +kubebuilder:validation:MaxLength=52
+	Name string `json:"name"`
+	// uid of the BundleInstance: one that is deleted and made again is another.
+	UID types.UID `json:"uid"`
+}
+
+// InstanceRevisionStatus says what the revision would do, who allowed it and what happened.
+type InstanceRevisionStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// notes are what the provisioner had to say about the content.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Notes string `json:"notes,omitempty"`
+
+	// plan is what activation would change. The full plan is read with "rukpak plan".
+	// +optional
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// decisions are the approvals and denials that count for this revision.
+	// +optional
+	// +listType=map
+	// +listMapKey=approval
+	// +kubebuilder:validation:MaxItems=64
+	Decisions []Decision `json:"decisions,omitempty"`
+
+	// activatedAt is when objects were first written for this revision. It is
+	// set before the first write, so that what it wrote is never forgotten.
+	// +optional
+	ActivatedAt *metav1.Time `json:"activatedAt,omitempty"`
+
+	// progressAt is when the objects last came nearer to what they should be;
+	// the progress deadline counts from here.
+	// +optional
+	ProgressAt *metav1.Time `json:"progressAt,omitempty"`
+
+	// objects counts this revision's objects by health, while it is active.
+	// +optional
+	Objects *ObjectCounts `json:"objects,omitempty"`
+
+	// driftUndone counts the changes to this revision's objects, made by
+	// others, that were undone.
+	// +optional
+	DriftUndone int64 `json:"driftUndone,omitempty"`
+
+	// conditions: Planned, Approved, Denied, Active, Healthy, Drifted,
+	// Superseded and Failed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Decision is an Approval that counts.
+type Decision struct {
+	// approval is the name of the Approval object, or "class" where the
+	// class's mode is Automatic.
+	Approval string `json:"approval"`
+	// approver is the user who decided.
+	Approver string `json:"approver"`
+	// decision is Approve or Deny.
+	Decision ApprovalDecision `json:"decision"`
+	// message is the approver's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// time of the decision.
+	Time metav1.Time `json:"time"`
+}
+
+// PlanSummary is what activation would change, against what was live when it was computed.
+type PlanSummary struct {
+	// against is the number of the revision that was active then; 0 means none was.
+	// +optional
+	Against int64 `json:"against,omitempty"`
+	// added is the number of objects that would be created.
+	Added int64 `json:"added"`
+	// changed is the number of objects that would be changed.
+	Changed int64 `json:"changed"`
+	// removed is the number of objects that would be deleted.
+	Removed int64 `json:"removed"`
+	// unchanged is the number of objects that would stay as they are.
+	Unchanged int64 `json:"unchanged"`
+	// changes lists what would change, one line each, sorted; at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Changes []PlannedChange `json:"changes,omitempty"`
+	// problems lists what would fail as things stand, one line each, sorted; at most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Problems []string `json:"problems,omitempty"`
+	// missingPermissions lists what the service account lacks, sorted; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	MissingPermissions []string `json:"missingPermissions,omitempty"`
+	// images that the objects run, sorted; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Images []string `json:"images,omitempty"`
+	// truncated is true when one of the lists above is cut.
+	// +optional
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// PlannedChange is one object that would change.
+type PlannedChange struct {
+	// action is Add, Change, Remove, Keep (an object that is no longer part
+	// of the set but stays) or Conflict (an object that is somebody else's).
+	// +kubebuilder:validation:Enum=Add;Change;Remove;Keep;Conflict
+	Action string `json:"action"`
+	// object is "Kind.group namespace/name".
+	// +kubebuilder:validation:MaxLength=1024
+	Object string `json:"object"`
+	// fields are the paths of fields that would change; at most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Fields []string `json:"fields,omitempty"`
+}
+
+// InstanceRevision is one rendered state of a BundleInstance: the digest of
+// its manifests, what activating them would do, who allowed it, and what
+// happened. The manifests are kept in immutable Secrets that it owns.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=irev,categories=rukpak
+// +kubebuilder:printcolumn:name="Instance",type=string,JSONPath=`.spec.instance.name`
+// +kubebuilder:printcolumn:name="Number",type=integer,JSONPath=`.spec.number`
+// +kubebuilder:printcolumn:name="Added",type=integer,JSONPath=`.status.plan.added`
+// +kubebuilder:printcolumn:name="Changed",type=integer,JSONPath=`.status.plan.changed`
+// +kubebuilder:printcolumn:name="Removed",type=integer,JSONPath=`.status.plan.removed`
+// +kubebuilder:printcolumn:name="Approved",type=string,JSONPath=`.status.conditions[?(@.type=="Approved")].status`
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.conditions[?(@.type=="Active")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Active")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Manifests",type=string,priority=1,JSONPath=`.spec.manifestDigest`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="name must be at most 63 characters: it becomes a label value"
+type InstanceRevision struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the rendered state. It never changes.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="an InstanceRevision's spec cannot be changed"
+	Spec InstanceRevisionSpec `json:"spec"`
+	// status says what the revision would do, who allowed it and what happened.
+	// +optional
+	Status InstanceRevisionStatus `json:"status,omitzero"`
+}
+
+// InstanceRevisionList is a list of InstanceRevision objects.
+// +kubebuilder:object:root=true
+type InstanceRevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []InstanceRevision `json:"items"`
+}
