@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package testenv
+// Package pki makes the certificates of the servers and users that testenv plays. It stands beside RukPak's flow.
+package pki
 
 import (
 	"crypto"
@@ -10,28 +11,28 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 )
 
-// certificateLife bounds how long an environment works; it is also `make dev`'s.
-const certificateLife = 30 * 24 * time.Hour
+// life bounds how long an environment works; it is also `make dev`'s.
+const life = 30 * 24 * time.Hour
 
-// authority signs the certificates of one environment. Its key is never written to a file.
-type authority struct {
+// Authority signs certificates. Its own key is never written to a file.
+type Authority struct {
+	// PEM is the authority's certificate, for those who are to trust it.
+	PEM []byte
+
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	pem         []byte
 }
 
-// pair is a certificate and its key in PEM.
-type pair struct{ certificate, key []byte }
+// Pair is a certificate and its key, both in PEM.
+type Pair struct{ Certificate, Key []byte }
 
-func newAuthority(name string) (*authority, error) {
+// New makes an authority.
+func New(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -48,11 +49,11 @@ func newAuthority(name string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", der)}, nil
+	return &Authority{PEM: encode("CERTIFICATE", der), certificate: certificate, key: key}, nil
 }
 
-// serving signs for a server on the loopback address.
-func (a *authority) serving(name string) (pair, error) {
+// Serving signs for a server on the loopback address.
+func (a *Authority) Serving(name string) (Pair, error) {
 	template := template(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
@@ -60,25 +61,25 @@ func (a *authority) serving(name string) (pair, error) {
 	return a.sign(template)
 }
 
-// client signs for a user of the API server: its name and groups are the subject's.
-func (a *authority) client(user string, groups ...string) (pair, error) {
+// Client signs for a user of the API server: its name and groups are the subject's.
+func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template := template(user)
 	template.Subject.Organization = groups
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-func (a *authority) sign(template *x509.Certificate) (pair, error) {
+func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
 	keyPEM, err := encodeKey(key)
-	return pair{certificate: encode("CERTIFICATE", der), key: keyPEM}, err
+	return Pair{Certificate: encode("CERTIFICATE", der), Key: keyPEM}, err
 }
 
 func template(name string) *x509.Certificate {
@@ -90,7 +91,7 @@ func template(name string) *x509.Certificate {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
 		NotBefore:    time.Now().Add(-time.Hour), // clocks of one machine agree, but may be set back
-		NotAfter:     time.Now().Add(certificateLife),
+		NotAfter:     time.Now().Add(life),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}
 }
@@ -105,17 +106,4 @@ func encodeKey(key crypto.PrivateKey) ([]byte, error) {
 		return nil, err
 	}
 	return encode("PRIVATE KEY", der), nil
-}
-
-// writeFiles writes what the servers read at their start: name to content.
-func writeFiles(dir string, files map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return fmt.Errorf("credentials of the control plane: %w", err)
-		}
-	}
-	return nil
 }
