@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// named returns the approvals that name a revision, oldest first, those of the same second by name.
+func named(all []v1alpha1.Approval, revision string) []v1alpha1.Approval {
+	var out []v1alpha1.Approval
+	for _, approval := range all {
+		if approval.Spec.Revision == revision {
+			out = append(out, approval)
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.Approval) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func decision(approval v1alpha1.Approval) v1alpha1.Decision {
+	return v1alpha1.Decision{
+		Approval: approval.Name,
+		Approver: approval.Spec.Approver,
+		Decision: approval.Spec.Decision,
+		Message:  approval.Spec.Message,
+		Time:     approval.CreationTimestamp,
+	}
+}
+
+// same compares what identifies a decision; times that differ only in how they are written are the same.
+func same(a, b v1alpha1.Decision) bool {
+	return a.Approval == b.Approval && a.Approver == b.Approver && a.Decision == b.Decision && a.Time.Equal(&b.Time)
+}
+
+// withdrawn is an Approve that is on its way out. A Deny cannot be withdrawn.
+func withdrawn(approval v1alpha1.Approval) bool {
+	return approval.DeletionTimestamp != nil && approval.Spec.Decision != v1alpha1.DecisionDeny
+}
+
+// denied returns the decision that denies, or nil.
+func denied(decisions []v1alpha1.Decision) *v1alpha1.Decision {
+	i := slices.IndexFunc(decisions, func(made v1alpha1.Decision) bool { return made.Decision == v1alpha1.DecisionDeny })
+	if i < 0 {
+		return nil
+	}
+	return &decisions[i]
+}
+
+// approved tells whether decisions allow a revision to be active.
+func approved(decisions []v1alpha1.Decision) bool {
+	return len(decisions) > 0 && denied(decisions) == nil
+}
+
+// approvers names who approved, in order, each once; no more than five.
+func approvers(decisions []v1alpha1.Decision) string {
+	const most = 5
+	var names []string
+	for _, made := range decisions {
+		if made.Decision == v1alpha1.DecisionApprove && !slices.Contains(names, made.Approver) {
+			names = append(names, made.Approver)
+		}
+	}
+	if len(names) > most {
+		names = append(names[:most], "others")
+	}
+	return strings.Join(names, ", ")
+}
+
+// line makes one line of what a user wrote.
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }
