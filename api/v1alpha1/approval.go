@@ -40,7 +40,7 @@ type ApprovalSpec struct {
 	// approver is the user who decides. It must be the user who creates this
 	// object.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=1024
 	Approver string `json:"approver"`
 
 	// message says why.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import "testing"
+
+func TestApprovalIsTheUsersOwnAndNeedsTheVerbOnItsClass(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	user, acting := writer(t, env, namespace)
+	grant(t, env, user, approve("reviewed"))
+
+	for _, test := range []struct{ name, approver, class, want string }{
+		{"own name and class with the verb", user, "reviewed", ""},
+		{"name of another user", "somebody", "reviewed", `spec.approver is "somebody" but you are "` + user + `"`},
+		{"class without the verb", user, "other", `user "` + user + `" may not approve for the class "other": grant the verb "approve"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			expect(t, test.want, dryCreate(acting, approvalYAML(namespace, test.approver, test.class)))
+		})
+	}
+}
+
+func TestVerbInOneNamespaceDoesNotLetAnybodyApprove(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	user, acting := writer(t, env, namespace) // holds every verb on everything of rukpak.io there
+	expect(t, "may not approve for the class", dryCreate(acting, approvalYAML(namespace, user, "reviewed")))
+}
+
+func TestServiceAccountCanApproveAsItself(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	user := "system:serviceaccount:" + namespace + ":policy"
+	grant(t, env, user, approve("reviewed"), right{"create", "rukpak.io", "approvals", namespace, ""})
+	expect(t, "", dryCreate(as(t, env, user), approvalYAML(namespace, user, "reviewed")))
+}
+
+func TestApprovalCannotBeChanged(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	made := mustCreate(t, env, approvalYAML(namespace, "admin", "reviewed"))
+	admin := adminClient(t, env)
+	expect(t, "an Approval cannot be changed; create another one", dryPatch(admin, made, "", `{"spec":{"decision":"Deny"}}`))
+	expect(t, "", dryPatch(admin, made, "", `{"metadata":{"labels":{"ticket":"42"}}}`))
+}
