@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provisioner
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// InputError says what is wrong with content, parameters or configuration. It is final until one of them changes, so
+// nothing is tried again.
+type InputError struct {
+	File   string // slash-separated path in the content, "parameters" or "config"; "" if it concerns all of it
+	Line   int    // in the file, from 1; 0 if it is not known
+	Object string // such as "Deployment.apps namespace/name"; "" if it is not known
+	Reason string // what is wrong and what to do about it, in one line
+}
+
+// Error gives "file:line: object: reason", without what is not known.
+func (e *InputError) Error() string {
+	var parts []string
+	if e.File != "" {
+		place := e.File
+		if e.Line > 0 {
+			place += ":" + strconv.Itoa(e.Line)
+		}
+		parts = append(parts, place)
+	}
+	if e.Object != "" {
+		parts = append(parts, e.Object)
+	}
+	return strings.Join(append(parts, e.Reason), ": ")
+}
+
+// IsInputError reports whether err is, or wraps, bad input.
+func IsInputError(err error) bool {
+	var input *InputError
+	return errors.As(err, &input)
+}
+
+// Join makes one error of several faults, always in the same order: by file, line, object and reason, each only once.
+// It returns nil if there are none.
+func Join(faults []*InputError) error {
+	faults = slices.DeleteFunc(slices.Clone(faults), func(e *InputError) bool { return e == nil })
+	slices.SortFunc(faults, func(a, b *InputError) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Object, b.Object),
+			cmp.Compare(a.Reason, b.Reason))
+	})
+	var joined []error
+	for i, fault := range faults {
+		if i == 0 || *fault != *faults[i-1] {
+			joined = append(joined, fault)
+		}
+	}
+	if len(joined) == 1 {
+		return joined[0]
+	}
+	return errors.Join(joined...)
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provisioner is the public contract between RukPak and whatever turns content into Kubernetes objects.
+//
+// It is one step of the flow: source -> unpack -> content store -> provisioner.Render -> plan -> approval -> activate ->
+// watch. A provisioner knows files and objects, and nothing of where the files came from or what becomes of the objects.
+// RukPak fetches the content before it, and plans, asks for approval, activates and watches after it.
+//
+// Package provisionertest checks that an implementation keeps the contract.
+package provisioner
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Provisioner turns content into objects. Its methods are called by several goroutines at once.
+//
+// Both methods end soon after their context does, with an error that wraps the context's. Neither writes to the cluster
+// or to the content, keeps anything between calls, or panics, whatever the content is.
+type Provisioner interface {
+	// ID is unique and never changes: a DNS name such as "plain.rukpak.io". ProvisionerClasses name it.
+	ID() string
+
+	// Validate checks the parameters of a class and, unless content is nil, that the content is of a kind which this
+	// provisioner can render. A nil error does not promise that Render succeeds. Bad input is an *InputError, or
+	// several joined (see Join); any other error is taken as passing and is tried again.
+	Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error
+
+	// Render gives the objects that a request stands for. It is pure: the same request gives the same result, byte for
+	// byte, at any time and on any machine. Errors are as in Validate. Content without any object is bad input, never a
+	// Result without objects, since activating that would remove all that is there.
+	Render(ctx context.Context, req Request) (Result, error)
+}
+
+// Request is what an instance wants rendered. Nothing in it may be changed.
+type Request struct {
+	// Instance is the BundleInstance. Its namespace is the one that objects without a namespace will get; a
+	// provisioner need not set it.
+	Instance types.NamespacedName
+	// Content is the tree of files. Paths are slash-separated and relative, as fs.FS has them.
+	Content fs.FS
+	// Parameters are those of the ProvisionerClass, a JSON object; nil if it has none.
+	Parameters json.RawMessage
+	// Config is the configuration of the instance, a JSON object; nil if it has none.
+	Config json.RawMessage
+}
+
+// Result is what a request renders to.
+type Result struct {
+	// Phases in the order of their activation; teardown goes the other way. Each object occurs once in all of them,
+	// and has apiVersion, kind and name. ByKind makes phases for content that knows no order of its own.
+	Phases []Phase
+	// Notes tell people what they should know, such as files that were left out. RukPak keeps at most 4,096 bytes.
+	Notes string
+}
+
+// Phase is a set of objects which do not depend on one another, so that all of them can be activated at once.
+type Phase struct {
+	// Name is for people: short, lower case, unique within a result.
+	Name string
+	// Objects are plain values of JSON, as encoding/json gives them to unstructured: int64 or float64 for numbers.
+	Objects []*unstructured.Unstructured
+}
