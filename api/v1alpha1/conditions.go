@@ -70,6 +70,7 @@ const (
 	ReasonDeleting              = "Deleting"              // the objects are being removed
 	ReasonBundleNotFound        = "BundleNotFound"        // bundleRef names no Bundle
 	ReasonBundleNotReady        = "BundleNotReady"        // the Bundle's content cannot be read yet
+	ReasonBundleConflict        = "BundleConflict"        // a Bundle with the derived name is somebody else's
 	ReasonClassNotReady         = "ClassNotReady"         // the class cannot be used
 	ReasonMissingServiceAccount = "MissingServiceAccount" // none is named, or it does not exist
 	ReasonInvalidContent        = "InvalidContent"        // the provisioner refuses the content
@@ -93,6 +94,7 @@ const (
 	ReasonPlanning           = "Planning"           // the plan is not computed yet
 	ReasonActivating         = "Activating"         // objects are being applied
 	ReasonActivated          = "Activated"          // all objects are applied
+	ReasonCompleted          = "Completed"          // all objects are applied and have been healthy since
 	ReasonPermissionsMissing = "PermissionsMissing" // the service account lacks permissions; nothing is applied
 	ReasonCollision          = "Collision"          // an object is somebody else's
 	ReasonImmutableField     = "ImmutableField"     // a field that cannot be changed has changed
@@ -102,6 +104,7 @@ const (
 	ReasonManifestCorrupt    = "ManifestCorrupt"    // the stored manifests do not have the approved digest; nothing is applied
 	ReasonDeadlineExceeded   = "DeadlineExceeded"   // not active and healthy within progressDeadline
 	ReasonSuperseded         = "Superseded"         // a newer revision took its place
+	ReasonPruning            = "Pruning"            // what only this revision had is being deleted
 	ReasonHealthy            = "Healthy"            // all objects are as they should be
 	ReasonUnhealthy          = "Unhealthy"          // an object failed
 	ReasonInProgress         = "InProgress"         // objects are on their way

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager runs RukPak's controllers. It reads its flags and hands over
+// to package wire, the one place that knows all parts.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"rukpak.io/rukpak/internal/wire"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	options := wire.Options{Version: version}
+	flag.StringVar(&options.Store, "store", "/var/lib/rukpak", "folder of the content store; a cache that may be lost")
+	flag.StringVar(&options.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics endpoint; 0 for none")
+	flag.StringVar(&options.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
+	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let only one of several managers act")
+	flag.StringVar(&options.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; not set means the manager's own")
+	flag.IntVar(&options.Workers, "workers", 8, "number of objects of a kind that are reconciled at the same time")
+	flag.DurationVar(&options.CollectInterval, "collect-interval", 10*time.Minute, "time between two collections of unused content")
+	printVersion := flag.Bool("version", false, "print the version and exit")
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	if *printVersion {
+		fmt.Println(version)
+		return
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	if err := run(options); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(options wire.Options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	return wire.Run(ctrl.SetupSignalHandler(), config, options)
+}

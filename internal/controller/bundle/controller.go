@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bundle carries a Bundle from its source to the content store: it
+// pins the sources to digests, records them, and only then fetches. What is
+// active does not depend on it: a source that is gone changes nothing but the
+// bundle's own status.
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/controller/class"
+	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/source"
+)
+
+// Source resolves and fetches one kind of source.
+type Source interface {
+	// Resolve pins a source to a digest. It fetches no content.
+	Resolve(ctx context.Context, spec v1alpha1.BundleSource, credentials Credentials) (source.Pinned, error)
+	// Fetch brings the content of a pinned source into the store.
+	Fetch(ctx context.Context, spec v1alpha1.BundleSource, credentials Credentials, pinned source.Pinned) (content.Tree, error)
+}
+
+// Contents is what the store has.
+type Contents interface {
+	// Has tells whether the whole content is in the store.
+	Has(tree digest.Digest) bool
+}
+
+// Controller reconciles Bundles.
+type Controller struct {
+	Client   client.Client
+	Live     client.Reader // uncached reads, for Secrets and service accounts
+	Recorder events.EventRecorder
+	Source   Source
+	Contents Contents
+	Lost     <-chan event.GenericEvent // bundles whose content is found missing
+	Workers  int
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("bundle").
+		For(&v1alpha1.Bundle{}).
+		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.waitingForClass)).
+		WatchesRawSource(ctrlsource.Channel(c.Lost, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.Workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// Reconcile brings the content of one bundle into the store.
+func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ctrl.Result, error) {
+	if !bundle.DeletionTimestamp.IsZero() || c.settled(bundle) {
+		return ctrl.Result{}, nil
+	}
+	before := bundle.DeepCopy()
+	err := c.advance(ctx, bundle)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	retry := c.report(bundle, err)
+	c.tell(before, bundle)
+	if err := status.Patch(ctx, c.Client, bundle, before); err != nil {
+		if apierrors.IsConflict(err) {
+			return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if retry {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, nil
+}
+
+// conflictDelay is the pause after losing a race against another writer.
+const conflictDelay = 50 * time.Millisecond
+
+// settled is true when there is nothing to do: the content is in the store and
+// the status says so.
+func (c *Controller) settled(bundle *v1alpha1.Bundle) bool {
+	return meta.IsStatusConditionTrue(bundle.Status.Conditions, v1alpha1.ConditionReady) &&
+		bundle.Status.Content != nil && c.Contents.Has(digest.Digest(bundle.Status.Content.Digest))
+}
+
+func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error {
+	found, err := class.Resolve(ctx, c.Client, firstOf(bundle.Status.ProvisionerClassName, bundle.Spec.ProvisionerClassName), bundle.Namespace)
+	if err != nil {
+		return err
+	}
+	bundle.Status.ProvisionerClassName = found.Name
+	credentials, err := c.credentials(ctx, bundle)
+	if err != nil {
+		return err
+	}
+	if err := c.resolve(ctx, bundle, credentials); err != nil {
+		return err
+	}
+	return c.fetch(ctx, bundle, credentials)
+}
+
+// resolve pins the source and records the digest before anything is fetched.
+// What is recorded is never resolved again.
+func (c *Controller) resolve(ctx context.Context, bundle *v1alpha1.Bundle, credentials Credentials) error {
+	if len(bundle.Status.Sources) > 0 {
+		return nil
+	}
+	pinned, err := c.Source.Resolve(ctx, bundle.Spec.Sources[0], credentials)
+	if err != nil {
+		return err
+	}
+	before := bundle.DeepCopy()
+	bundle.Status.Sources = []v1alpha1.ResolvedSource{{Ref: pinned.Ref, Digest: v1alpha1.Digest(pinned.Digest)}}
+	conditions := conditionsOf(bundle)
+	conditions.True(v1alpha1.ConditionResolved, v1alpha1.ReasonResolved, "resolved to "+pinned.Ref)
+	conditions.False(v1alpha1.ConditionUnpacked, v1alpha1.ReasonUnpacking, "the content is being fetched")
+	conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonUnpacking, "the content is being fetched")
+	if err := status.Patch(ctx, c.Client, bundle, before); err != nil {
+		return err
+	}
+	c.Recorder.Eventf(bundle, nil, corev1.EventTypeNormal, v1alpha1.ReasonResolved, "Resolve", "resolved to %s", pinned.Ref)
+	return nil
+}
+
+// fetch brings the pinned content into the store and checks that it is what
+// the status may already say.
+func (c *Controller) fetch(ctx context.Context, bundle *v1alpha1.Bundle, credentials Credentials) error {
+	recorded := bundle.Status.Sources[0]
+	tree, err := c.Source.Fetch(ctx, bundle.Spec.Sources[0], credentials,
+		source.Pinned{Ref: recorded.Ref, Digest: digest.Digest(recorded.Digest)})
+	if err != nil {
+		return err
+	}
+	got := v1alpha1.BundleContent{Digest: v1alpha1.Digest(tree.Digest), Files: int64(tree.Files), Bytes: tree.Bytes}
+	if had := bundle.Status.Content; had != nil && had.Digest != got.Digest {
+		return fmt.Errorf("%s now unpacks to content %s, but before it was %s; make a new Bundle to use it", recorded.Ref, got.Digest, had.Digest)
+	}
+	bundle.Status.Content = &got
+	return nil
+}
+
+// report turns the outcome into conditions and says whether to try again.
+func (c *Controller) report(bundle *v1alpha1.Bundle, err error) (retry bool) {
+	bundle.Status.ObservedGeneration = bundle.Generation
+	conditions := conditionsOf(bundle)
+	if err == nil {
+		message := fmt.Sprintf("%d files, %d bytes", bundle.Status.Content.Files, bundle.Status.Content.Bytes)
+		conditions.True(v1alpha1.ConditionResolved, v1alpha1.ReasonResolved, "resolved to "+bundle.Status.Sources[0].Ref)
+		conditions.True(v1alpha1.ConditionUnpacked, v1alpha1.ReasonUnpacked, message)
+		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonUnpacked, message)
+		return false
+	}
+	reason, retry := classify(err)
+	if len(bundle.Status.Sources) == 0 {
+		conditions.False(v1alpha1.ConditionResolved, reason, err.Error())
+	}
+	conditions.False(v1alpha1.ConditionUnpacked, reason, err.Error())
+	conditions.False(v1alpha1.ConditionReady, reason, err.Error())
+	return retry
+}
+
+func classify(err error) (reason string, retry bool) {
+	var unusable *class.UnusableError
+	if errors.As(err, &unusable) {
+		// The labels of namespaces are not watched here.
+		return unusable.Reason, unusable.Reason == v1alpha1.ReasonClassNotAllowed
+	}
+	var failed *source.Error
+	if errors.As(err, &failed) {
+		return failed.Reason, failed.Kind != source.Terminal
+	}
+	var secret *SecretError
+	if errors.As(err, &secret) {
+		return v1alpha1.ReasonInvalidSecret, true
+	}
+	return v1alpha1.ReasonStoreFailed, true
+}
+
+// tell makes an Event of each change of the Ready condition's status or reason.
+func (c *Controller) tell(before, after *v1alpha1.Bundle) {
+	old := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || old != nil && old.Status == ready.Status && old.Reason == ready.Reason {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if ready.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	c.Recorder.Eventf(after, nil, kind, ready.Reason, "Unpack", "%s", status.Note(ready.Message))
+}
+
+func (c *Controller) waitingForClass(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list v1alpha1.BundleList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady)
+		if ready != nil && (ready.Reason == v1alpha1.ReasonClassNotFound || ready.Reason == v1alpha1.ReasonClassNotAllowed) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+func conditionsOf(bundle *v1alpha1.Bundle) status.Conditions {
+	return status.Conditions{List: &bundle.Status.Conditions, Generation: bundle.Generation}
+}
+
+func firstOf(names ...string) string {
+	for _, name := range names {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package instance carries a BundleInstance to the plan of its newest
+// revision: it makes the Bundle, waits for the content, renders it, makes an
+// InstanceRevision for every new pair of content and configuration, and plans
+// it. What is approved becomes active in package revision; this package tells
+// in the instance's status how far that has come.
+package instance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// Controller reconciles BundleInstances up to the plan.
+type Controller struct {
+	Client       client.Client // cached reads
+	Live         client.Reader // uncached reads, for Secrets and service accounts
+	Recorder     events.EventRecorder
+	Provisioners map[string]provisioner.Provisioner // by ID
+	Contents     Contents
+	Planner      Planner
+	Scopes       Scopes
+	Workers      int
+
+	looked sync.Map // UID of a revision -> time of its last plan
+}
+
+// work is what the steps of one reconcile hand to one another.
+type work struct {
+	instance  *v1alpha1.BundleInstance
+	revisions []v1alpha1.InstanceRevision // of this instance, by number
+	bundle    *v1alpha1.Bundle
+	class     *v1alpha1.ProvisionerClass
+	account   string // name of the service account
+	current   *v1alpha1.InstanceRevision
+	requeue   time.Duration
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("instance").
+		For(&v1alpha1.BundleInstance{}).
+		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(c.ofRevision)).
+		Watches(&v1alpha1.Bundle{}, handler.EnqueueRequestsFromMapFunc(c.ofBundle)).
+		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.Workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// Reconcile brings one instance as far as it can and says so in its status.
+func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleInstance) (ctrl.Result, error) {
+	if !instance.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // package revision tears down and tells how far it is
+	}
+	before := instance.DeepCopy()
+	w := &work{instance: instance}
+	err := c.advance(ctx, w)
+
+	var held *Hold
+	if err != nil && !errors.As(err, &held) {
+		held = &Hold{Reason: v1alpha1.ReasonTransientError, Message: err.Error(), Retry: true}
+	}
+	if lostRace(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	summarise(w, held)
+	c.tell(before, instance)
+	if patchErr := status.Patch(ctx, c.Client, instance, before); patchErr != nil {
+		return retryConflict(patchErr)
+	}
+	if held != nil && held.Retry {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: w.requeue}, nil
+}
+
+// advance runs the steps until one cannot go on.
+func (c *Controller) advance(ctx context.Context, w *work) error {
+	steps := []func(context.Context, *work) error{
+		c.listRevisions,
+		c.mayWork,
+		c.ensureBundle,
+		c.findClass,
+		c.findAccount,
+		c.ensureRevision,
+		c.ensurePlan,
+		c.trimHistory,
+	}
+	for _, step := range steps {
+		if err := step(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayWork stops for an instance that is suspended.
+func (c *Controller) mayWork(_ context.Context, w *work) error {
+	if w.instance.Spec.Suspend {
+		return &Hold{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is fetched, planned, activated or healed"}
+	}
+	return nil
+}

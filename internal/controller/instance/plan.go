@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/status"
+)
+
+// Planner says what a revision would do.
+type Planner interface {
+	// Plan computes the plan of revision against what is live and the objects
+	// of the given older revisions, keeps it beside the revision, and gives
+	// its summary. It writes nothing else.
+	Plan(ctx context.Context, revision *v1alpha1.InstanceRevision, older []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error)
+}
+
+const (
+	replanMin = 15 * time.Second
+	replanMax = 10 * time.Minute
+)
+
+// ensurePlan plans the newest revision, and plans it again when another
+// revision became active meanwhile. A plan with problems is looked at again
+// with growing pauses, since rights and objects may have changed.
+func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
+	revision := w.current
+	if isTrue(revision, v1alpha1.ConditionActive) || isTrue(revision, v1alpha1.ConditionDenied) || revision.Status.ActivatedAt != nil {
+		return nil
+	}
+	if wait, fresh := c.planFresh(w); fresh {
+		w.requeue = wait
+		return nil
+	}
+	before := revision.DeepCopy()
+	conditions := status.Conditions{List: &revision.Status.Conditions, Generation: revision.Generation}
+	summary, err := c.Planner.Plan(ctx, revision, w.revisions)
+	if err != nil {
+		conditions.False(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanFailed, err.Error())
+		if patchErr := status.Patch(ctx, c.Client, revision, before); patchErr != nil {
+			return patchErr
+		}
+		return &Hold{
+			Reason: v1alpha1.ReasonPlanFailed, Retry: true,
+			Message: fmt.Sprintf("plan of revision %d: %v", revision.Spec.Number, err),
+		}
+	}
+	c.looked.Store(revision.UID, time.Now())
+	summary.Against = numberOf(activeOf(w.revisions))
+	revision.Status.ObservedGeneration = revision.Generation
+	revision.Status.Plan = summary
+	conditions.True(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanned, PlanMessage(summary))
+	if err := status.Patch(ctx, c.Client, revision, before); err != nil {
+		return err
+	}
+	if !isTrue(before, v1alpha1.ConditionPlanned) {
+		c.event(w.instance, revision, "Planned", "Plan", fmt.Sprintf("revision %d: %s", revision.Spec.Number, PlanMessage(summary)))
+	}
+	w.requeue, _ = c.planFresh(w)
+	return nil
+}
+
+// planFresh reports whether the plan still stands and, for one with problems,
+// after which time it is looked at again.
+func (c *Controller) planFresh(w *work) (time.Duration, bool) {
+	planned := meta.FindStatusCondition(w.current.Status.Conditions, v1alpha1.ConditionPlanned)
+	summary := w.current.Status.Plan
+	if summary == nil || !isTrue(w.current, v1alpha1.ConditionPlanned) || summary.Against != numberOf(activeOf(w.revisions)) {
+		return 0, false
+	}
+	if len(summary.Problems) == 0 && len(summary.MissingPermissions) == 0 {
+		return 0, true
+	}
+	// The pause grows with the age of the plan, so that a problem nobody
+	// mends costs less and less.
+	pause := min(max(time.Since(planned.LastTransitionTime.Time)/4, replanMin), replanMax)
+	looked, _ := c.looked.Load(w.current.UID)
+	last, _ := looked.(time.Time)
+	wait := pause - time.Since(last)
+	return wait, wait > 0
+}
+
+func numberOf(revision *v1alpha1.InstanceRevision) int64 {
+	if revision == nil {
+		return 0
+	}
+	return revision.Spec.Number
+}
+
+// PlanMessage is the one line that sums up a plan.
+func PlanMessage(p *v1alpha1.PlanSummary) string {
+	message := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", p.Added, p.Changed, p.Removed, p.Unchanged)
+	if n := len(p.Problems); n > 0 {
+		message += fmt.Sprintf("; %d problems, the first: %s", n, p.Problems[0])
+	}
+	if n := len(p.MissingPermissions); n > 0 {
+		message += fmt.Sprintf("; the service account lacks %d permissions, the first: %s", n, p.MissingPermissions[0])
+	}
+	return message
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/opencontainers/go-digest"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/class"
+	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// maxNotes is the longest text of a provisioner that a revision keeps, in bytes.
+const maxNotes = 4096
+
+// Contents opens unpacked content by digest.
+type Contents interface {
+	// Open gives the read-only tree. The error is fs.ErrNotExist when the
+	// store has lost it; the bundle controller then fetches it again.
+	Open(ctx context.Context, tree digest.Digest) (fs.FS, error)
+	// Lost tells the bundle controller that a bundle's content is gone.
+	Lost(bundle types.NamespacedName)
+}
+
+// Scopes gives every namespaced object a namespace.
+type Scopes interface {
+	// Namespaced sets the namespace of objects that need one and name none.
+	// Kinds are known from the API server and from CRDs among the objects.
+	Namespaced(ctx context.Context, phases []provisioner.Phase, namespace string) error
+}
+
+// rendering is what a revision keeps.
+type rendering struct {
+	bytes  []byte
+	digest v1alpha1.Digest
+	notes  string
+}
+
+// render turns the content and the configuration into manifests.
+func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
+	tree, err := c.Contents.Open(ctx, digest.Digest(w.bundle.Status.Content.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Contents.Lost(types.NamespacedName{Namespace: w.bundle.Namespace, Name: w.bundle.Name})
+		return nil, &Hold{
+			Reason: v1alpha1.ReasonBundleNotReady, Retry: true,
+			Message: fmt.Sprintf("the content of Bundle %q is no longer in the store; it is fetched again", w.bundle.Name),
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the content of Bundle %q: %w", w.bundle.Name, err)
+	}
+	result, err := c.run(ctx, w, tree)
+	if err != nil {
+		return nil, refusal(w, err)
+	}
+	if err := c.Scopes.Namespaced(ctx, result.Phases, w.instance.Namespace); err != nil {
+		return nil, refusal(w, err)
+	}
+	encoded, err := manifest.Set{Phases: result.Phases}.Encode()
+	if err != nil {
+		return nil, refusal(w, err)
+	}
+	return &rendering{bytes: encoded, digest: v1alpha1.Digest(manifest.DigestOf(encoded)), notes: cutTo(result.Notes, maxNotes)}, nil
+}
+
+func (c *Controller) run(ctx context.Context, w *work, tree fs.FS) (provisioner.Result, error) {
+	served, ok := c.Provisioners[w.class.Spec.Provisioner]
+	if !ok {
+		return provisioner.Result{}, &Hold{
+			Reason:  v1alpha1.ReasonClassNotReady,
+			Message: fmt.Sprintf("ProvisionerClass %q: nobody serves the provisioner %q", w.class.Name, w.class.Spec.Provisioner),
+		}
+	}
+	parameters := class.Parameters(w.class)
+	if err := served.Validate(ctx, tree, parameters); err != nil {
+		return provisioner.Result{}, err
+	}
+	return served.Render(ctx, provisioner.Request{
+		Instance:   types.NamespacedName{Namespace: w.instance.Namespace, Name: w.instance.Name},
+		Content:    tree,
+		Parameters: parameters,
+		Config:     raw(w.instance.Spec.Config),
+	})
+}
+
+// refusal classifies a rendering error: bad input stays bad until the spec
+// changes, an unknown kind may yet be served, all else is tried again.
+func refusal(w *work, err error) error {
+	var held *Hold
+	if errors.As(err, &held) {
+		return held
+	}
+	var unknown *manifest.UnknownKindError
+	if errors.As(err, &unknown) {
+		return &Hold{Reason: v1alpha1.ReasonUnknownKind, Message: err.Error(), Retry: true}
+	}
+	var input *provisioner.InputError
+	if errors.As(err, &input) {
+		return &Hold{Reason: v1alpha1.ReasonInvalidContent, Message: status.OneLine(err.Error())}
+	}
+	return &Hold{
+		Reason: v1alpha1.ReasonRenderFailed, Retry: true,
+		Message: fmt.Sprintf("render Bundle %q: %v", w.bundle.Name, err),
+	}
+}
+
+// store keeps the manifests of a revision. It may be repeated.
+func (c *Controller) store(ctx context.Context, revision *v1alpha1.InstanceRevision, rendered *rendering) error {
+	if err := manifest.Save(ctx, c.Client, revision, manifest.KindManifest, rendered.bytes); err != nil {
+		return fmt.Errorf("keep the manifests of InstanceRevision %q: %w", revision.Name, err)
+	}
+	if revision.Status.Notes == rendered.notes {
+		return nil
+	}
+	before := revision.DeepCopy()
+	revision.Status.Notes = rendered.notes
+	return status.Patch(ctx, c.Client, revision, before)
+}
+
+// manifestsOf reads the manifests of a kept revision.
+func (c *Controller) manifestsOf(ctx context.Context, revision *v1alpha1.InstanceRevision) (*rendering, error) {
+	encoded, err := manifest.LoadVerified(ctx, c.Live, revision.Namespace, revision.Name, digest.Digest(revision.Spec.ManifestDigest))
+	if err != nil {
+		return nil, &Hold{Reason: v1alpha1.ReasonManifestCorrupt, Retry: true, Message: err.Error()}
+	}
+	return &rendering{bytes: encoded, digest: revision.Spec.ManifestDigest, notes: revision.Status.Notes}, nil
+}
+
+func raw(extension *runtime.RawExtension) json.RawMessage {
+	if extension == nil {
+		return nil
+	}
+	return extension.Raw
+}
+
+func cutTo(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit-4] + " ..."
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/status"
+)
+
+// listRevisions reads the revisions of this instance, lowest number first.
+func (c *Controller) listRevisions(ctx context.Context, w *work) error {
+	var list v1alpha1.InstanceRevisionList
+	err := c.Client.List(ctx, &list, client.InNamespace(w.instance.Namespace),
+		client.MatchingLabels{v1alpha1.LabelInstance: w.instance.Name})
+	if err != nil {
+		return fmt.Errorf("list revisions: %w", err)
+	}
+	w.revisions = slices.DeleteFunc(list.Items, func(r v1alpha1.InstanceRevision) bool {
+		return r.Spec.Instance.UID != w.instance.UID
+	})
+	slices.SortFunc(w.revisions, func(a, b v1alpha1.InstanceRevision) int {
+		return int(a.Spec.Number - b.Spec.Number)
+	})
+	w.current = newest(w.revisions)
+	return nil
+}
+
+// ensureRevision makes a revision unless the newest one is what is wanted.
+func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
+	if number := w.instance.Spec.RollbackTo; number != nil {
+		return c.ensureRollback(ctx, w, *number)
+	}
+	if err := awaitContent(w.bundle); err != nil {
+		return err
+	}
+	config, err := configDigest(w, nil)
+	if err != nil {
+		return err
+	}
+	content := w.bundle.Status.Content.Digest
+	wanted := func(r *v1alpha1.InstanceRevision) bool {
+		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
+	}
+	if wanted(w.current) && isTrue(w.current, v1alpha1.ConditionPlanned) {
+		return nil
+	}
+	if active := activeOf(w.revisions); wanted(active) && w.current.Status.ActivatedAt == nil {
+		return c.withdraw(ctx, w, active)
+	}
+	rendered, err := c.render(ctx, w)
+	if err != nil {
+		return err
+	}
+	if wanted(w.current) && w.current.Spec.ManifestDigest == rendered.digest {
+		return c.store(ctx, w.current, rendered)
+	}
+	spec := c.newSpec(w, rendered.digest, config)
+	spec.ContentDigest, spec.BundleName = content, w.bundle.Name
+	return c.createRevision(ctx, w, spec, rendered)
+}
+
+// ensureRollback makes a revision with the manifests of an earlier one.
+func (c *Controller) ensureRollback(ctx context.Context, w *work, number int64) error {
+	from, err := rollbackSource(w, number)
+	if err != nil {
+		return err
+	}
+	config, err := configDigest(w, &number)
+	if err != nil {
+		return err
+	}
+	done := w.current.Spec.Number == number ||
+		w.current.Spec.ConfigDigest == config && w.current.Spec.ManifestDigest == from.Spec.ManifestDigest
+	if done && isTrue(w.current, v1alpha1.ConditionPlanned) {
+		return nil
+	}
+	rendered, err := c.manifestsOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	if done {
+		return c.store(ctx, w.current, rendered)
+	}
+	spec := c.newSpec(w, from.Spec.ManifestDigest, config)
+	spec.ContentDigest, spec.BundleName, spec.RollbackOf = from.Spec.ContentDigest, from.Spec.BundleName, &number
+	return c.createRevision(ctx, w, spec, rendered)
+}
+
+func rollbackSource(w *work, number int64) (*v1alpha1.InstanceRevision, error) {
+	for i := range w.revisions {
+		if w.revisions[i].Spec.Number == number {
+			return &w.revisions[i], nil
+		}
+	}
+	return nil, &Hold{
+		Reason:  v1alpha1.ReasonRevisionNotFound,
+		Message: fmt.Sprintf("spec.rollbackTo: revision %d is not kept; see the revisions with rukpak history", number),
+	}
+}
+
+// withdraw gives up a pending revision that wrote nothing, because the spec
+// went back to what is active.
+func (c *Controller) withdraw(ctx context.Context, w *work, active *v1alpha1.InstanceRevision) error {
+	pending := w.current
+	before := pending.DeepCopy()
+	conditions := status.Conditions{List: &pending.Status.Conditions, Generation: pending.Generation}
+	message := fmt.Sprintf("the instance went back to revision %d before this one was activated", active.Spec.Number)
+	conditions.True(v1alpha1.ConditionSuperseded, v1alpha1.ReasonSuperseded, message)
+	if err := status.Patch(ctx, c.Client, pending, before); err != nil {
+		return err
+	}
+	w.current = active
+	return nil
+}
+
+func (c *Controller) newSpec(w *work, manifest, config v1alpha1.Digest) v1alpha1.InstanceRevisionSpec {
+	number := w.instance.Status.LastRevision
+	if last := len(w.revisions); last > 0 {
+		number = max(number, w.revisions[last-1].Spec.Number)
+	}
+	return v1alpha1.InstanceRevisionSpec{
+		Instance:             v1alpha1.InstanceReference{Name: w.instance.Name, UID: w.instance.UID},
+		Number:               number + 1,
+		ProvisionerClassName: w.class.Name,
+		ConfigDigest:         config,
+		ManifestDigest:       manifest,
+		ServiceAccountName:   w.account,
+		Adoption:             adoption(w.instance),
+		Prune:                prunes(w.instance),
+		RecreateImmutable:    w.instance.Spec.Strategy.RecreateImmutable,
+	}
+}
+
+// createRevision makes the object first and its Secrets after it, so that they
+// always have an owner; a crash between is found by the missing plan.
+func (c *Controller) createRevision(ctx context.Context, w *work, spec v1alpha1.InstanceRevisionSpec, rendered *rendering) error {
+	revision := &v1alpha1.InstanceRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       w.instance.Namespace,
+			Name:            fmt.Sprintf("%s-%d", w.instance.Name, spec.Number),
+			Labels:          map[string]string{v1alpha1.LabelInstance: w.instance.Name},
+			OwnerReferences: []metav1.OwnerReference{ownerReference(w.instance)},
+		},
+		Spec: spec,
+	}
+	if err := c.Client.Create(ctx, revision); err != nil {
+		return fmt.Errorf("create InstanceRevision %q: %w", revision.Name, err)
+	}
+	w.instance.Status.LastRevision = spec.Number
+	c.event(w.instance, revision, "RevisionCreated", "Create",
+		fmt.Sprintf("made revision %d with manifests %s", spec.Number, spec.ManifestDigest))
+	w.revisions = append(w.revisions, *revision)
+	w.current = &w.revisions[len(w.revisions)-1]
+	return c.store(ctx, w.current, rendered)
+}
+
+// newest is the revision with the highest number that was not withdrawn.
+func newest(revisions []v1alpha1.InstanceRevision) *v1alpha1.InstanceRevision {
+	for i := len(revisions) - 1; i >= 0; i-- {
+		if !isTrue(&revisions[i], v1alpha1.ConditionSuperseded) {
+			return &revisions[i]
+		}
+	}
+	return nil
+}
+
+// activeOf is the revision that is applied and healed, or nil.
+func activeOf(revisions []v1alpha1.InstanceRevision) *v1alpha1.InstanceRevision {
+	for i := len(revisions) - 1; i >= 0; i-- {
+		if isTrue(&revisions[i], v1alpha1.ConditionActive) {
+			return &revisions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(revision *v1alpha1.InstanceRevision, conditionType string) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, conditionType)
+}

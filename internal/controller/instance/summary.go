@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/status"
+)
+
+// summarise tells in the instance's status how far it has come. held is why
+// the steps stopped, or nil.
+func summarise(w *work, held *Hold) {
+	s := &w.instance.Status
+	s.ObservedGeneration = w.instance.Generation
+	if w.bundle != nil {
+		s.BundleName = w.bundle.Name
+	}
+	active := activeOf(w.revisions)
+	s.Active, s.Pending, s.Objects = reference(active), nil, nil
+	if w.current != nil && w.current != active {
+		s.Pending = reference(w.current)
+	}
+	if active != nil {
+		s.Objects = active.Status.Objects
+	}
+	conditions := status.Conditions{List: &s.Conditions, Generation: w.instance.Generation}
+	copyCondition(conditions, active, v1alpha1.ConditionHealthy)
+	copyCondition(conditions, active, v1alpha1.ConditionDrifted)
+	setApproved(conditions, w.current)
+	setProgressing(conditions, w.current, active, held)
+	setReady(conditions, w.current, active, held)
+}
+
+func reference(r *v1alpha1.InstanceRevision) *v1alpha1.RevisionReference {
+	if r == nil {
+		return nil
+	}
+	return &v1alpha1.RevisionReference{Name: r.Name, Number: r.Spec.Number, ManifestDigest: r.Spec.ManifestDigest}
+}
+
+func copyCondition(to status.Conditions, from *v1alpha1.InstanceRevision, conditionType string) {
+	if from == nil {
+		to.Remove(conditionType)
+		return
+	}
+	if found := meta.FindStatusCondition(from.Status.Conditions, conditionType); found != nil {
+		to.Set(conditionType, found.Status, found.Reason, found.Message)
+	} else {
+		to.Remove(conditionType)
+	}
+}
+
+func setApproved(conditions status.Conditions, current *v1alpha1.InstanceRevision) {
+	switch {
+	case current == nil:
+		conditions.Remove(v1alpha1.ConditionApproved)
+	case isTrue(current, v1alpha1.ConditionDenied):
+		denied := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionDenied)
+		conditions.False(v1alpha1.ConditionApproved, v1alpha1.ReasonDenied, denied.Message)
+	default:
+		copyCondition(conditions, current, v1alpha1.ConditionApproved)
+	}
+}
+
+// setProgressing: an instance that waits for a person is at rest, as is one
+// that cannot go on.
+func setProgressing(conditions status.Conditions, current, active *v1alpha1.InstanceRevision, held *Hold) {
+	switch {
+	case held != nil && (held.Retry || held.Busy):
+		conditions.True(v1alpha1.ConditionProgressing, held.Reason, held.Message)
+	case held != nil:
+		conditions.False(v1alpha1.ConditionProgressing, held.Reason, held.Message)
+	case current == nil:
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonNoRevision, "there is no revision yet")
+	case !isTrue(current, v1alpha1.ConditionPlanned):
+		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonPlanning, fmt.Sprintf("revision %d is being planned", current.Spec.Number))
+	case isTrue(current, v1alpha1.ConditionDenied):
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonDenied, fmt.Sprintf("revision %d was denied", current.Spec.Number))
+	case !isTrue(current, v1alpha1.ConditionApproved):
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForApproval, fmt.Sprintf("revision %d waits for approval", current.Spec.Number))
+	case isTrue(current, v1alpha1.ConditionFailed):
+		copied := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionFailed)
+		conditions.False(v1alpha1.ConditionProgressing, copied.Reason, copied.Message)
+	case current != active:
+		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonActivating, fmt.Sprintf("revision %d is being activated", current.Spec.Number))
+	case !isTrue(current, v1alpha1.ConditionHealthy):
+		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonInProgress, fmt.Sprintf("revision %d is active; its objects are on their way", current.Spec.Number))
+	default:
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
+	}
+}
+
+func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRevision, held *Hold) {
+	switch {
+	case held != nil:
+		conditions.False(v1alpha1.ConditionReady, held.Reason, held.Message)
+	case current == nil:
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonNoRevision, "there is no revision yet")
+	case isTrue(current, v1alpha1.ConditionDenied):
+		denied := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionDenied)
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDenied, denied.Message)
+	case current != active:
+		reason, message := notActive(current)
+		conditions.False(v1alpha1.ConditionReady, reason, message)
+	case isTrue(current, v1alpha1.ConditionHealthy):
+		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
+	default:
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInProgress, fmt.Sprintf("revision %d is active", current.Spec.Number))
+		if healthy := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionHealthy); healthy != nil {
+			conditions.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, healthy.Reason, healthy.Message)
+		}
+	}
+}
+
+func notActive(current *v1alpha1.InstanceRevision) (reason, message string) {
+	prefix := fmt.Sprintf("revision %d: ", current.Spec.Number)
+	for _, conditionType := range []string{v1alpha1.ConditionFailed, v1alpha1.ConditionActive, v1alpha1.ConditionApproved, v1alpha1.ConditionPlanned} {
+		found := meta.FindStatusCondition(current.Status.Conditions, conditionType)
+		if found == nil || conditionType == v1alpha1.ConditionFailed && found.Status != metav1.ConditionTrue ||
+			conditionType != v1alpha1.ConditionFailed && found.Status == metav1.ConditionTrue {
+			continue
+		}
+		return found.Reason, prefix + found.Message
+	}
+	return v1alpha1.ReasonPlanning, prefix + "is being planned"
+}

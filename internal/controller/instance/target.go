@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/class"
+)
+
+// findClass finds the class of the bundle, or of the revision that is rolled
+// back to, and checks that it can be used here.
+func (c *Controller) findClass(ctx context.Context, w *work) error {
+	name, err := className(w)
+	if err != nil {
+		return err
+	}
+	found, err := class.Resolve(ctx, c.Client, name, w.instance.Namespace)
+	var unusable *class.UnusableError
+	if errors.As(err, &unusable) {
+		// The labels of namespaces are not watched here.
+		return &Hold{Reason: unusable.Reason, Message: unusable.Message, Retry: unusable.Reason == v1alpha1.ReasonClassNotAllowed}
+	}
+	if err != nil {
+		return err
+	}
+	w.class = found
+	ready := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue {
+		message := "not judged yet"
+		if ready != nil {
+			message = ready.Message
+		}
+		return &Hold{Reason: v1alpha1.ReasonClassNotReady, Message: fmt.Sprintf("ProvisionerClass %q is not ready: %s", found.Name, message)}
+	}
+	return nil
+}
+
+func className(w *work) (string, error) {
+	if number := w.instance.Spec.RollbackTo; number != nil {
+		from, err := rollbackSource(w, *number)
+		if err != nil {
+			return "", err
+		}
+		return from.Spec.ProvisionerClassName, nil
+	}
+	if resolved := w.bundle.Status.ProvisionerClassName; resolved != "" {
+		return resolved, nil
+	}
+	return w.bundle.Spec.ProvisionerClassName, nil
+}
+
+// findAccount finds the service account as which all is done. There is no
+// fall-back: the manager's own rights are never used.
+func (c *Controller) findAccount(ctx context.Context, w *work) error {
+	w.account = w.instance.Spec.ServiceAccountName
+	if identity := w.class.Spec.Identity; w.account == "" && identity != nil {
+		w.account = identity.DefaultServiceAccount
+	}
+	if w.account == "" {
+		return &Hold{
+			Reason: v1alpha1.ReasonMissingServiceAccount,
+			Message: fmt.Sprintf("spec.serviceAccountName is not set and ProvisionerClass %q has no identity.defaultServiceAccount; name a service account",
+				w.class.Name),
+		}
+	}
+	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.instance.Namespace, Name: w.account}, &corev1.ServiceAccount{})
+	if apierrors.IsNotFound(err) {
+		return &Hold{
+			Reason: v1alpha1.ReasonMissingServiceAccount, Retry: true,
+			Message: fmt.Sprintf("ServiceAccount %q does not exist in namespace %q; create it or name another", w.account, w.instance.Namespace),
+		}
+	}
+	return err
+}
+
+// configDigest covers all but the content that decides what a revision does.
+func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
+	encoded, err := json.Marshal(map[string]any{
+		"class":             w.class.Name,
+		"provisioner":       w.class.Spec.Provisioner,
+		"parameters":        w.class.Spec.Parameters,
+		"config":            w.instance.Spec.Config,
+		"serviceAccount":    w.account,
+		"adoption":          adoption(w.instance),
+		"prune":             prunes(w.instance),
+		"recreateImmutable": w.instance.Spec.Strategy.RecreateImmutable,
+		"rollbackOf":        rollbackOf,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode the configuration: %w", err)
+	}
+	return v1alpha1.Digest(digest.FromBytes(encoded)), nil
+}
+
+func adoption(instance *v1alpha1.BundleInstance) v1alpha1.Adoption {
+	if mode := instance.Spec.Strategy.Adoption; mode != "" {
+		return mode
+	}
+	return v1alpha1.AdoptNever
+}
+
+func prunes(instance *v1alpha1.BundleInstance) bool {
+	prune := instance.Spec.Strategy.Prune
+	return prune == nil || *prune
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/ownership"
+)
+
+// permissionsPause is the time after which an account that lacked permissions
+// is asked about again: nothing tells the manager that a role was granted.
+const permissionsPause = 15 * time.Second
+
+// activate applies the target's objects, or heals them if it is active.
+func (c *Controller) activate(ctx context.Context, w *work) error {
+	c.explainWaiting(w)
+	if w.target == nil {
+		return nil
+	}
+	loaded, err := c.Manifests.Load(ctx, w.target)
+	if err != nil {
+		conditionsOf(w.target).False(v1alpha1.ConditionActive, v1alpha1.ReasonManifestCorrupt, err.Error())
+		w.retry = err
+		return nil
+	}
+	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
+		return err
+	}
+	if err := c.Watcher.Use(owner(w.instance), c.kinds(ctx, w, loaded)); err != nil {
+		return err
+	}
+	actor, err := c.Accounts.Client(w.target.Namespace, w.target.Spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, w.target))
+	c.Metrics.Applied(result)
+	c.record(w, result)
+	if !result.Complete {
+		c.healActive(ctx, w, loaded)
+	}
+	return nil
+}
+
+// explainWaiting says on the newest revision why it is not the target.
+func (c *Controller) explainWaiting(w *work) {
+	if w.newest == nil || w.newest == w.target {
+		return
+	}
+	conditions := conditionsOf(w.newest)
+	switch {
+	case is(w.newest, v1alpha1.ConditionDenied):
+		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonDenied, "the revision was denied")
+	case !is(w.newest, v1alpha1.ConditionPlanned):
+		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonPlanning, "the revision is being planned")
+	default:
+		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonWaitingForApproval, waitingMessage(w.newest))
+	}
+}
+
+// begin checks the permissions before the first write and records that the
+// revision is about to write, so that what it wrote is never forgotten: the
+// finalizer and activatedAt are stored before any object is.
+func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded) (ready bool, err error) {
+	target := w.target
+	if target.Status.ActivatedAt != nil {
+		return true, nil
+	}
+	missing, err := c.Reviewer.Missing(ctx, target.Namespace, target.Spec.ServiceAccountName, loaded.Phases)
+	if err != nil {
+		return false, err
+	}
+	if len(missing) > 0 {
+		conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonPermissionsMissing, missingMessage(target, missing))
+		w.requeue = permissionsPause
+		return false, nil
+	}
+	if err := c.addFinalizer(ctx, w.instance); err != nil {
+		return false, err
+	}
+	now := metav1.Now()
+	target.Status.ActivatedAt, target.Status.ProgressAt = &now, &now
+	conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonActivating, "the objects are being applied")
+	return true, c.patch(ctx, w)
+}
+
+func (c *Controller) addFinalizer(ctx context.Context, instance *v1alpha1.BundleInstance) error {
+	before := instance.DeepCopy()
+	if !controllerutil.AddFinalizer(instance, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	return c.Client.Patch(ctx, instance, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// record turns the engine's result into conditions, events and metrics.
+func (c *Controller) record(w *work, result activate.Result) {
+	target := w.target
+	conditions := conditionsOf(target)
+	wasActive := is(target, v1alpha1.ConditionActive)
+	if wasActive {
+		c.recordDrift(w, result)
+	}
+	if result.Complete {
+		if !wasActive {
+			c.recordActive(target, len(result.Objects))
+		}
+		supersede(w)
+		return
+	}
+	reason, message, retry := outcome(result)
+	if !wasActive {
+		conditions.False(v1alpha1.ConditionActive, reason, message)
+	}
+	if retry != nil {
+		w.retry = retry
+	} else {
+		w.requeue = waitPause
+	}
+}
+
+func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, objects int) {
+	now := metav1.Now()
+	target.Status.ProgressAt = &now
+	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, fmt.Sprintf("all %d objects are applied", objects))
+	if approved := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionApproved); approved != nil {
+		c.Metrics.Activated(time.Since(approved.LastTransitionTime.Time))
+	}
+}
+
+// waitPause is the time after which objects that others depend on are looked
+// at again; their changes are watched too.
+const waitPause = time.Second
+
+// healActive keeps the objects of the revision that is active, and that the
+// target would not change, as they are: a revision that cannot become active
+// never takes the old one down.
+func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
+	if w.active == nil || w.active == w.target {
+		return
+	}
+	loaded, err := c.Manifests.Load(ctx, w.active)
+	if err != nil {
+		w.retry = err
+		return
+	}
+	actor, err := c.Accounts.Client(w.active.Namespace, w.active.Spec.ServiceAccountName)
+	if err != nil {
+		w.retry = err
+		return
+	}
+	rest := without(loaded.Phases, target.IDs)
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active))
+	c.Metrics.Applied(result)
+}
+
+func missingMessage(target *v1alpha1.InstanceRevision, missing []string) string {
+	message := fmt.Sprintf("nothing is applied: ServiceAccount %q lacks %d permissions: ", target.Spec.ServiceAccountName, len(missing))
+	for i, line := range missing {
+		if i > 0 {
+			message += "; "
+		}
+		message += line
+	}
+	return status.OneLine(message)
+}
+
+func owner(instance *v1alpha1.BundleInstance) ownership.Owner {
+	return ownership.Owner{UID: instance.UID, Namespace: instance.Namespace, Name: instance.Name}
+}

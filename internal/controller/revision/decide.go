@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval"
+	"rukpak.io/rukpak/internal/controller/status"
+)
+
+// decide counts the approvals of every revision that some may still name.
+func (c *Controller) decide(ctx context.Context, w *work) error {
+	var list v1alpha1.ApprovalList
+	if err := c.Client.List(ctx, &list, client.InNamespace(w.instance.Namespace)); err != nil {
+		return err
+	}
+	for _, revision := range w.revisions {
+		mode, err := c.mode(ctx, revision.Spec.ProvisionerClassName)
+		if err != nil {
+			return err
+		}
+		verdict := approval.Judge(approval.Input{
+			Revision: approval.Revision{
+				Name:           revision.Name,
+				ManifestDigest: revision.Spec.ManifestDigest,
+				Class:          revision.Spec.ProvisionerClassName,
+			},
+			Mode:       mode,
+			Approvals:  list.Items,
+			Previous:   revision.Status.Decisions,
+			Activated:  revision.Status.ActivatedAt != nil,
+			Superseded: is(revision, v1alpha1.ConditionSuperseded) || revision != w.newest,
+			Now:        metav1.Now(),
+		})
+		if revision == w.newest {
+			c.apply(revision, verdict)
+		}
+		if err := c.answer(ctx, list.Items, verdict); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mode of a class now. A class that is gone approves nothing by itself.
+func (c *Controller) mode(ctx context.Context, class string) (v1alpha1.ApprovalMode, error) {
+	found := &v1alpha1.ProvisionerClass{}
+	err := c.Client.Get(ctx, types.NamespacedName{Name: class}, found)
+	if apierrors.IsNotFound(err) {
+		return v1alpha1.ApprovalManual, nil
+	}
+	return found.Spec.Approval.Mode, err
+}
+
+// apply writes the verdict into the revision's status.
+func (c *Controller) apply(revision *v1alpha1.InstanceRevision, verdict approval.Verdict) {
+	conditions := conditionsOf(revision)
+	revision.Status.Decisions = verdict.Decisions
+	switch verdict.Outcome {
+	case approval.Denied:
+		conditions.True(v1alpha1.ConditionDenied, verdict.Reason, verdict.Message)
+		conditions.False(v1alpha1.ConditionApproved, verdict.Reason, verdict.Message)
+	case approval.Approved:
+		conditions.True(v1alpha1.ConditionApproved, verdict.Reason, verdict.Message)
+	case approval.Waiting:
+		conditions.False(v1alpha1.ConditionApproved, verdict.Reason, verdict.Message)
+	}
+}
+
+// answer tells every Approval that names the revision whether it counts.
+func (c *Controller) answer(ctx context.Context, approvals []v1alpha1.Approval, verdict approval.Verdict) error {
+	counted := map[string]approval.Counted{}
+	for _, one := range verdict.Counted {
+		counted[one.Name] = one
+	}
+	for i := range approvals {
+		one, ok := counted[approvals[i].Name]
+		if !ok {
+			continue
+		}
+		if err := Answer(ctx, c.Client, approvals[i].DeepCopy(), one); err != nil {
+			return fmt.Errorf("status of Approval %q: %w", one.Name, err)
+		}
+	}
+	return nil
+}
+
+// Answer writes whether an Approval counts into its status.
+func Answer(ctx context.Context, c client.Client, about *v1alpha1.Approval, one approval.Counted) error {
+	before := about.DeepCopy()
+	state := metav1.ConditionFalse
+	if one.Counts {
+		state = metav1.ConditionTrue
+	}
+	conditions := status.Conditions{List: &about.Status.Conditions, Generation: about.Generation}
+	conditions.Set(v1alpha1.ConditionCounted, state, one.Reason, one.Message)
+	return client.IgnoreNotFound(status.Patch(ctx, c, about, before))
+}
+
+func waitingMessage(revision *v1alpha1.InstanceRevision) string {
+	if found := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionApproved); found != nil {
+		return found.Message
+	}
+	return "the revision waits for approval"
+}

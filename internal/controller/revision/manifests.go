@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// maxHeld bounds the manifests that are held in memory, in bytes as encoded;
+// decoded they take about five times as much. What is not held is read again.
+const maxHeld = 16 << 20
+
+// Manifests reads the stored manifests of revisions, checks that they have the
+// digest that was approved, and holds those last used.
+type Manifests struct {
+	reader client.Reader
+	mu     sync.Mutex
+	held   map[types.UID]*Loaded
+	order  []types.UID // least recently used first
+	size   int
+}
+
+// Loaded is the manifests of one revision. It must not be changed.
+type Loaded struct {
+	Phases []provisioner.Phase
+	IDs    map[ownership.ID]bool
+	Kinds  []schema.GroupVersionKind // one for each kind of object
+	Total  int
+	size   int
+}
+
+// NewManifests gives an empty cache over an uncached reader.
+func NewManifests(reader client.Reader) *Manifests {
+	return &Manifests{reader: reader, held: map[types.UID]*Loaded{}}
+}
+
+// Load gives the manifests of a revision. Any difference to the digest in its
+// spec is an error: other bytes than the approved ones are never used.
+func (m *Manifests) Load(ctx context.Context, revision *v1alpha1.InstanceRevision) (*Loaded, error) {
+	if found := m.find(revision.UID); found != nil {
+		return found, nil
+	}
+	encoded, err := manifest.LoadVerified(ctx, m.reader, revision.Namespace, revision.Name, digest.Digest(revision.Spec.ManifestDigest))
+	if err != nil {
+		return nil, err
+	}
+	set, err := manifest.Decode(encoded)
+	if err != nil {
+		return nil, err
+	}
+	loaded := index(set, len(encoded))
+	m.hold(revision.UID, loaded)
+	return loaded, nil
+}
+
+func index(set manifest.Set, size int) *Loaded {
+	loaded := &Loaded{Phases: set.Phases, IDs: map[ownership.ID]bool{}, size: size}
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, phase := range set.Phases {
+		for _, object := range phase.Objects {
+			loaded.Total++
+			loaded.IDs[ownership.IDOf(object)] = true
+			if kind := object.GroupVersionKind(); !seen[kind] {
+				seen[kind] = true
+				loaded.Kinds = append(loaded.Kinds, kind)
+			}
+		}
+	}
+	return loaded
+}
+
+func (m *Manifests) find(uid types.UID) *Loaded {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := m.held[uid]
+	if found != nil {
+		m.touch(uid)
+	}
+	return found
+}
+
+func (m *Manifests) hold(uid types.UID, loaded *Loaded) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held[uid] != nil || loaded.size > maxHeld {
+		return
+	}
+	m.held[uid] = loaded
+	m.order = append(m.order, uid)
+	for m.size += loaded.size; m.size > maxHeld; {
+		oldest := m.order[0]
+		m.order = m.order[1:]
+		m.size -= m.held[oldest].size
+		delete(m.held, oldest)
+	}
+}
+
+func (m *Manifests) touch(uid types.UID) {
+	for i, other := range m.order {
+		if other == uid {
+			m.order = append(append(m.order[:i:i], m.order[i+1:]...), uid)
+			return
+		}
+	}
+}
+
+// without gives the phases less the objects in skip.
+func without(phases []provisioner.Phase, skip map[ownership.ID]bool) []provisioner.Phase {
+	var rest []provisioner.Phase
+	for _, phase := range phases {
+		kept := provisioner.Phase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			if !skip[ownership.IDOf(object)] {
+				kept.Objects = append(kept.Objects, object)
+			}
+		}
+		if len(kept.Objects) > 0 {
+			rest = append(rest, kept)
+		}
+	}
+	return rest
+}

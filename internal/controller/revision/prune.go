@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// prune deletes what older revisions wrote and the active one does not have,
+// after all of the active one's objects stand. Only then do the older
+// revisions count as superseded.
+func (c *Controller) prune(ctx context.Context, w *work) error {
+	if w.target == nil || !is(w.target, v1alpha1.ConditionActive) {
+		return nil
+	}
+	current, err := c.Manifests.Load(ctx, w.target)
+	if err != nil {
+		return err
+	}
+	for _, revision := range w.revisions {
+		if revision == w.target || revision.Status.ActivatedAt == nil || is(revision, v1alpha1.ConditionSuperseded) ||
+			revision.Spec.Number > w.target.Spec.Number {
+			continue
+		}
+		if err := c.pruneOne(ctx, w, revision, current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.InstanceRevision, current *Loaded) error {
+	message := fmt.Sprintf("revision %d is active instead", w.target.Spec.Number)
+	conditions := conditionsOf(old)
+	conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonSuperseded, message)
+	conditions.Remove(v1alpha1.ConditionHealthy)
+	conditions.Remove(v1alpha1.ConditionDrifted)
+	conditions.Remove(v1alpha1.ConditionFailed)
+	old.Status.Objects = nil
+	if w.target.Spec.Prune {
+		loaded, err := c.Manifests.Load(ctx, old)
+		if err != nil {
+			return fmt.Errorf("revision %d cannot be pruned: %w", old.Spec.Number, err)
+		}
+		// The account of the revision that is active now: the old one may be gone.
+		actor, err := c.Accounts.Client(w.target.Namespace, w.target.Spec.ServiceAccountName)
+		if err != nil {
+			return err
+		}
+		result := c.Engine.Prune(ctx, actor, owner(w.instance), without(loaded.Phases, current.IDs), c.options(ctx, w.target))
+		c.Metrics.Applied(result)
+		if !result.Complete {
+			_, why, retry := outcome(result)
+			conditions.False(v1alpha1.ConditionSuperseded, v1alpha1.ReasonPruning, why)
+			if w.retry = retry; retry == nil {
+				w.requeue = waitPause
+			}
+			return nil
+		}
+	}
+	conditions.True(v1alpha1.ConditionSuperseded, v1alpha1.ReasonSuperseded, message)
+	return nil
+}

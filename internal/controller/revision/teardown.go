@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/controller/status"
+)
+
+// orphanAfter is how long a teardown that the service account may not do is
+// tried, when the account or the namespace is gone and nobody can be expected
+// to grant it anything any more.
+const orphanAfter = time.Minute
+
+// teardownPause is the time after which a teardown that waits is looked at again.
+const teardownPause = 2 * time.Second
+
+// teardown removes the instance's objects in reverse order and then lets it go.
+func (c *Controller) teardown(ctx context.Context, w *work) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(w.instance, v1alpha1.FinalizerTeardown) {
+		return ctrl.Result{}, nil
+	}
+	retain, err := c.retains(ctx, w)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if retain {
+		return c.release(ctx, w, "Retained", "the objects are left as they are (reclaim policy Retain)")
+	}
+	result, err := c.remove(ctx, w)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if result.Complete {
+		return c.release(ctx, w, "Removed", kept(result))
+	}
+	reason, message, _ := outcome(result)
+	if abandoned, why := c.abandoned(ctx, w); abandoned && reason == v1alpha1.ReasonPermissionsMissing {
+		return c.release(ctx, w, "Orphaned", why+"; left behind: "+message)
+	}
+	return c.reportTeardown(ctx, w, reason, message)
+}
+
+// remove tears down every revision that may have objects, the newest first.
+func (c *Controller) remove(ctx context.Context, w *work) (activate.Result, error) {
+	all := activate.Result{Complete: true}
+	for _, revision := range slices.Backward(w.revisions) {
+		if revision.Status.ActivatedAt == nil || is(revision, v1alpha1.ConditionSuperseded) {
+			continue
+		}
+		actor, err := c.Accounts.Client(revision.Namespace, revision.Spec.ServiceAccountName)
+		if err != nil {
+			return all, err
+		}
+		loaded, err := c.Manifests.Load(ctx, revision)
+		if err != nil {
+			// The Secrets may be gone before us when the namespace is deleted.
+			// What carries our mark is ours all the same.
+			loaded, err = c.Manifests.Find(ctx, w.instance.UID)
+		}
+		if err != nil {
+			return all, fmt.Errorf("find the objects of revision %d: %w", revision.Spec.Number, err)
+		}
+		result := c.Engine.Teardown(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, revision))
+		c.Metrics.Applied(result)
+		all.Objects = append(all.Objects, result.Objects...)
+		if !result.Complete {
+			result.Objects = all.Objects
+			return result, nil
+		}
+	}
+	return all, nil
+}
+
+// retains says whether the objects stay: as the instance's annotation says,
+// and else the class of the newest activated revision.
+func (c *Controller) retains(ctx context.Context, w *work) (bool, error) {
+	switch policy := v1alpha1.ReclaimPolicy(w.instance.Annotations[v1alpha1.AnnotationReclaimPolicy]); policy {
+	case v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete:
+		return policy == v1alpha1.ReclaimRetain, nil
+	}
+	for _, revision := range slices.Backward(w.revisions) {
+		if revision.Status.ActivatedAt == nil {
+			continue
+		}
+		class := &v1alpha1.ProvisionerClass{}
+		err := c.Client.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, class)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return class.Spec.ReclaimPolicy == v1alpha1.ReclaimRetain, err
+	}
+	return false, nil
+}
+
+// abandoned is true when nobody can be expected to grant the account what it
+// lacks: the account or the namespace is gone, for a while.
+func (c *Controller) abandoned(ctx context.Context, w *work) (bool, string) {
+	if time.Since(w.instance.DeletionTimestamp.Time) < orphanAfter {
+		return false, ""
+	}
+	namespace := &corev1.Namespace{}
+	err := c.Live.Get(ctx, types.NamespacedName{Name: w.instance.Namespace}, namespace)
+	if err == nil && !namespace.DeletionTimestamp.IsZero() {
+		return true, fmt.Sprintf("namespace %q is being deleted and the service account lost its permissions", namespace.Name)
+	}
+	for _, revision := range slices.Backward(w.revisions) {
+		if revision.Status.ActivatedAt == nil {
+			continue
+		}
+		name := types.NamespacedName{Namespace: revision.Namespace, Name: revision.Spec.ServiceAccountName}
+		if apierrors.IsNotFound(c.Live.Get(ctx, name, &corev1.ServiceAccount{})) {
+			return true, fmt.Sprintf("ServiceAccount %q is gone", name.Name)
+		}
+		return false, ""
+	}
+	return false, ""
+}
+
+// release drops the finalizer.
+func (c *Controller) release(ctx context.Context, w *work, reason, message string) (ctrl.Result, error) {
+	kind := corev1.EventTypeNormal
+	if reason == "Orphaned" {
+		kind = corev1.EventTypeWarning
+	}
+	c.Recorder.Eventf(w.instance, nil, kind, reason, "Teardown", "%s", status.Note(message))
+	before := w.instance.DeepCopy()
+	controllerutil.RemoveFinalizer(w.instance, v1alpha1.FinalizerTeardown)
+	err := c.Client.Patch(ctx, w.instance, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	c.Watcher.Release(w.instance.UID)
+	c.Engine.Forget(w.instance.UID)
+	return ctrl.Result{}, nil
+}
+
+// reportTeardown says in the instance's status what the teardown waits for.
+func (c *Controller) reportTeardown(ctx context.Context, w *work, reason, message string) (ctrl.Result, error) {
+	before := w.instance.DeepCopy()
+	conditions := status.Conditions{List: &w.instance.Status.Conditions, Generation: w.instance.Generation}
+	shown, pause := v1alpha1.ReasonDeleting, teardownPause
+	if reason == v1alpha1.ReasonPermissionsMissing {
+		shown, pause = v1alpha1.ReasonTeardownBlocked, permissionsPause
+		message += "; grant it, or annotate the instance with " + v1alpha1.AnnotationReclaimPolicy + "=Retain to leave the objects"
+	}
+	if conditions.False(v1alpha1.ConditionReady, shown, message) {
+		c.Recorder.Eventf(w.instance, nil, corev1.EventTypeNormal, shown, "Teardown", "%s", status.Note(message))
+	}
+	w.instance.Status.ObservedGeneration = w.instance.Generation
+	err := status.Patch(ctx, c.Client, w.instance, before)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return ctrl.Result{RequeueAfter: pause}, client.IgnoreNotFound(err)
+}
