@@ -16,7 +16,9 @@ func TestExamplesAreAcceptedByKubectl(t *testing.T) {
 		t.Run("notes "+version, func(t *testing.T) {
 			// For real, in order and with the namespace first, as its objects are needed to accept others.
 			files := filepath.Join(examples, "notes", version)
-			t.Cleanup(func() { _, _ = env.Kubectl(context.Background(), "delete", "-f", files, "--wait=false", "--ignore-not-found") })
+			t.Cleanup(func() {
+				_, _ = env.Kubectl(context.Background(), "delete", "-f", files, "--wait=false", "--ignore-not-found")
+			})
 			kubectl(t, env, "apply", "--server-side", "-f", filepath.Join(files, "namespace.yaml"), "-f", filepath.Join(files, "crd.yaml"))
 			kubectl(t, env, "wait", "--for=condition=Established", "crd/notebooks.notes.example.com", "--timeout=30s")
 			kubectl(t, env, "apply", "--server-side", "--validate=strict", "-f", files)
