@@ -22,7 +22,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "assets:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to undo: stop only restores signals
+		os.Exit(1)
 	}
 }
 

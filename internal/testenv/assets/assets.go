@@ -44,6 +44,7 @@ type Finder struct {
 	Assets   string    // folder that is looked into first; may be empty or lack some programs
 	Cache    string    // folder that holds one folder a version; created when needed
 	Source   string    // folder of the module hack/controlplane
+	Internet string    // address that answers where downloads are possible; empty to download nothing
 	Progress io.Writer // told what takes time, in lines; nil for nobody
 	NoBuild  bool      // give ErrNotBuilt rather than download or build
 }
@@ -67,6 +68,7 @@ func New(progress io.Writer) (*Finder, error) {
 		Assets:   os.Getenv("KUBEBUILDER_ASSETS"),
 		Cache:    cache,
 		Source:   filepath.Join(root, "hack", "controlplane"),
+		Internet: downloadHost,
 		Progress: progress,
 	}, nil
 }

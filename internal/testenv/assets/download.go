@@ -35,7 +35,7 @@ func (f *Finder) download(ctx context.Context, dir string, missing []string) {
 		return // the build that brings the others brings these too, all of one version
 	}
 	wanted := slices.DeleteFunc(slices.Clone(missing), func(name string) bool { return name == Kwok })
-	if len(wanted) == 0 || !reached(ctx) {
+	if len(wanted) == 0 || f.Internet == "" || !reached(ctx, f.Internet) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
@@ -76,9 +76,9 @@ func envtestCommand(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "go", append([]string{"run", setupEnvtest}, args...)...)
 }
 
-func reached(ctx context.Context) bool {
+func reached(ctx context.Context, address string) bool {
 	dialer := net.Dialer{Timeout: reachTime}
-	connection, err := dialer.DialContext(ctx, "tcp", downloadHost)
+	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return false
 	}

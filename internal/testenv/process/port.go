@@ -36,7 +36,7 @@ func ReservePort() (*Port, error) {
 		return nil, err
 	}
 	for range portTries {
-		number := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // chance is enough, nothing is secret
+		number := firstPort + rand.IntN(lastPort-firstPort+1)
 		if port, ok := tryPort(dir, number); ok {
 			return port, nil
 		}
