@@ -4,8 +4,9 @@
 // stands beside RukPak's flow, not in it: what it finds plays the cluster that a bundle is activated on.
 //
 // Each program is taken from the first place that has it: the folder named by KUBEBUILDER_ASSETS, the cache of
-// this machine, the download of setup-envtest (where the internet is reached), a build from the Go modules of
-// hack/controlplane. The last takes some fifteen minutes once; afterwards the cache has it.
+// this machine, a download (where the internet is reached: by setup-envtest, and from the Kubernetes releases what
+// that lacks), a build from the Go modules of hack/controlplane. The last takes some fifteen minutes once; afterwards
+// the cache has it.
 package assets
 
 import (
@@ -45,6 +46,7 @@ type Finder struct {
 	Cache    string    // folder that holds one folder a version; created when needed
 	Source   string    // folder of the module hack/controlplane
 	Internet string    // address that answers where downloads are possible; empty to download nothing
+	Releases string    // URL of the Kubernetes releases, without a slash at its end
 	Progress io.Writer // told what takes time, in lines; nil for nobody
 	NoBuild  bool      // give ErrNotBuilt rather than download or build
 }
@@ -69,6 +71,7 @@ func New(progress io.Writer) (*Finder, error) {
 		Cache:    cache,
 		Source:   filepath.Join(root, "hack", "controlplane"),
 		Internet: downloadHost,
+		Releases: releases,
 		Progress: progress,
 	}, nil
 }

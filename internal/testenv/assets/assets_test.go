@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,61 +130,6 @@ func TestWaitForAnotherBuildEndsWithTheContext(t *testing.T) {
 	if _, err := finder.Find(ctx, Etcd); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
 	}
-}
-
-const fakeSetupEnvtest = `#!/bin/sh
-echo "$@" > "$ARGS"
-mkdir -p "$6/k8s"
-for name in etcd kube-apiserver kubectl; do printf '#!/bin/sh\n' > "$6/k8s/$name"; chmod +x "$6/k8s/$name"; done
-printf '%s\n' "$6/k8s"
-`
-
-func TestSetupEnvtestBringsWhatItHas(t *testing.T) {
-	finder := onTheInternet(t, fakeSetupEnvtest)
-	dir := cacheDir(t, finder)
-	found, err := finder.Find(t.Context(), Etcd, APIServer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(Paths{Etcd: filepath.Join(dir, Etcd), APIServer: filepath.Join(dir, APIServer)}, found); diff != "" {
-		t.Error(diff)
-	}
-	asked, err := os.ReadFile(os.Getenv("ARGS"))
-	if want := "use 1.2.3 --print path --bin-dir " + dir + "/envtest\n"; err != nil || string(asked) != want {
-		t.Errorf("asked for %q (%v), want %q", asked, err, want)
-	}
-	if _, err := os.Stat(filepath.Join(dir, serversBinary)); err == nil {
-		t.Error("built all the same")
-	}
-}
-
-func TestFailedDownloadIsFollowedByABuild(t *testing.T) {
-	finder, said := onTheInternet(t, "#!/bin/sh\nexit 1\n"), &lines{}
-	finder.Progress = said
-	if _, err := finder.Find(t.Context(), Etcd); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(said.String(), "download failed, building instead: setup-envtest: exit status 1") {
-		t.Errorf("said:\n%s", said)
-	}
-}
-
-// onTheInternet returns a finder that finds a downloader on the PATH and an address that answers.
-func onTheInternet(t *testing.T, downloader string) *Finder {
-	t.Helper()
-	finder, bin := newFinder(t), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "setup-envtest"), []byte(downloader), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Setenv("ARGS", filepath.Join(bin, "args"))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	finder.Internet = listener.Addr().String()
-	return finder
 }
 
 // newFinder returns a finder over small modules that are laid out as hack/controlplane is, and build in a second.

@@ -25,32 +25,41 @@ const (
 	downloadTime = 5 * time.Minute
 )
 
-// downloadable are the programs in the archives of setup-envtest.
-var downloadable = []string{Etcd, APIServer, Kubectl}
+// Which programs come from where. Kwok is in neither place, and is quick to build.
+var (
+	inEnvtest  = []string{Etcd, APIServer, Kubectl}
+	inReleases = []string{ControllerManager, Scheduler}
+)
 
-// download links into dir those of the missing programs that setup-envtest brings. What it cannot get is left to
-// the build, so a failure is only said.
+// download puts into dir those of the missing programs that the internet has. What it cannot get is left to the
+// build, so a failure is only said.
 func (f *Finder) download(ctx context.Context, dir string, missing []string) {
-	if slices.ContainsFunc(missing, func(name string) bool { return name != Kwok && !slices.Contains(downloadable, name) }) {
-		return // the build that brings the others brings these too, all of one version
-	}
-	wanted := slices.DeleteFunc(slices.Clone(missing), func(name string) bool { return name == Kwok })
-	if len(wanted) == 0 || f.Internet == "" || !reached(ctx, f.Internet) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
-	f.say("downloading %s by setup-envtest", strings.Join(wanted, ", "))
-	if err := f.downloadInto(ctx, dir, wanted); err != nil {
+	fromReleases, fromEnvtest := both(missing, inReleases), both(missing, inEnvtest)
+	if len(fromReleases)+len(fromEnvtest) == 0 || f.Internet == "" || !reached(ctx, f.Internet) {
+		return
+	}
+	err := f.downloadReleases(ctx, dir, fromReleases)
+	if err == nil && len(fromEnvtest) > 0 {
+		err = f.downloadEnvtest(ctx, dir, fromEnvtest)
+	}
+	if err != nil {
 		f.say("download failed, building instead: %v", err)
 	}
 }
 
-func (f *Finder) downloadInto(ctx context.Context, dir string, wanted []string) error {
+func both(some, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(some), func(name string) bool { return !slices.Contains(others, name) })
+}
+
+// downloadEnvtest links to what setup-envtest keeps below dir.
+func (f *Finder) downloadEnvtest(ctx context.Context, dir string, wanted []string) error {
 	version, err := f.Version()
 	if err != nil {
 		return err
 	}
+	f.say("downloading %s by setup-envtest", strings.Join(wanted, ", "))
 	command := envtestCommand(ctx, "use", strings.TrimPrefix(version, "v"), "--print", "path", "--bin-dir", filepath.Join(dir, "envtest"))
 	command.Dir = os.TempDir() // `go run module@version` wants no module around it
 	output, err := command.Output()
