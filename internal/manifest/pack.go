@@ -4,51 +4,59 @@ package manifest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 const (
-	// MaxPart is the largest part in bytes, such that a Secret with it stays
-	// below the 1 MiB that the API server allows.
+	// MaxPart is the largest part, in bytes. A Secret may hold a MiB, of which some is left to its metadata.
 	MaxPart = 900 << 10
-	// MaxSize is the largest size of what may be packed, in bytes: what a
-	// revision of 100,000 small objects needs.
-	MaxSize = 256 << 20
+	// MaxParts is the largest number of parts: 56 MiB, compressed.
+	MaxParts = 64
 )
 
-// Pack compresses and cuts into parts of at most MaxPart bytes. There is at least one.
-func Pack(data []byte) ([][]byte, error) {
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("%d bytes are more than the %d that one revision may have; split the bundle", len(data), MaxSize)
+// Pack compresses b and cuts the result into parts of at most MaxPart bytes, at least one.
+func Pack(b []byte) ([][]byte, error) {
+	if len(b) > MaxBytes {
+		return nil, tooLarge(len(b))
 	}
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compress: %w", err)
 	}
-	packed := encoder.EncodeAll(data, nil)
-	var parts [][]byte
-	for len(packed) > MaxPart {
-		parts, packed = append(parts, packed[:MaxPart:MaxPart]), packed[MaxPart:]
+	packed := encoder.EncodeAll(b, nil)
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
 	}
-	return append(parts, packed), nil
+	parts := slices.Collect(slices.Chunk(packed, MaxPart))
+	if len(parts) > MaxParts {
+		return nil, fmt.Errorf("%d bytes are still %d after compression, which needs %d Secrets; at most %d are used: split the bundle",
+			len(b), len(packed), len(parts), MaxParts)
+	}
+	return parts, nil
 }
 
-// Unpack is the inverse of Pack. More than MaxSize bytes are an error.
+// Unpack puts the parts that Pack made together again. It gives at most MaxBytes, whatever the parts are.
 func Unpack(parts [][]byte) ([]byte, error) {
-	decoder, err := zstd.NewReader(bytes.NewReader(bytes.Join(parts, nil)), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxSize))
-	if err != nil {
-		return nil, err
+	readers := make([]io.Reader, len(parts))
+	for i, part := range parts {
+		readers[i] = bytes.NewReader(part)
 	}
-	defer decoder.Close()
-	data, err := io.ReadAll(io.LimitReader(decoder, MaxSize+1))
+	decoder, err := zstd.NewReader(io.MultiReader(readers...), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("more than %d bytes when decompressed", MaxSize)
+	defer decoder.Close()
+	var out bytes.Buffer
+	switch n, err := io.Copy(&out, io.LimitReader(decoder, MaxBytes+1)); {
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded), err == nil && n > MaxBytes:
+		return nil, fmt.Errorf("decompress: more than %d MiB", MaxBytes>>20)
+	case err != nil:
+		return nil, fmt.Errorf("decompress: %w", err)
 	}
-	return data, nil
+	return out.Bytes(), nil
 }

@@ -7,92 +7,171 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
 )
 
-// Set is the objects of one revision, in phases.
+// MaxBytes is the largest encoded set, in bytes. Ten thousand objects of ordinary size take a tenth of it.
+const MaxBytes = 128 << 20
+
+// format is the version of the encoding. Bytes of another version are refused, never guessed at.
+const format = "rukpak.io/manifest/v1"
+
+// Set is the objects of one revision, in the phases of their activation.
 type Set struct {
 	Phases []provisioner.Phase
 }
 
-// format is the first line of the encoding, so that a later one can be told from this.
-const format = `{"format":"rukpak.io/manifest.v1"}`
-
-// header opens a phase: its name and how many objects follow, a line each.
-type header struct {
-	Phase   string `json:"phase"`
-	Objects int    `json:"objects"`
+// document is a Set as it is encoded.
+type document struct {
+	Format string  `json:"format"`
+	Phases []phase `json:"phases"`
 }
 
-// Encode gives the canonical bytes: the same objects in the same phases give
-// the same bytes. They are lines of JSON with sorted keys: the format, then for
-// each phase its header and its objects.
-func (s Set) Encode() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteString(format + "\n")
+type phase struct {
+	Name    string            `json:"name"`
+	Objects []json.RawMessage `json:"objects"`
+}
+
+// Objects lists the objects of all phases, in order. They are those of the set, not copies.
+func (s Set) Objects() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
 	for _, phase := range s.Phases {
-		if err := writeLine(&out, header{Phase: phase.Name, Objects: len(phase.Objects)}); err != nil {
+		all = append(all, phase.Objects...)
+	}
+	return all
+}
+
+// Encode gives the canonical bytes: JSON with sorted keys, a line for each object, phases in order, the objects of a
+// phase sorted by identity. The same objects in the same phases give the same bytes, in whatever order the provisioner
+// put them into a phase. It fails on a set without objects, an object without kind or name, two objects with one
+// identity (a *provisioner.InputError), and more than MaxBytes.
+func (s Set) Encode() ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString(`{"format":"` + format + `","phases":[`)
+	for i, phase := range s.Phases {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := encodePhase(&out, phase); err != nil {
 			return nil, err
 		}
-		for _, object := range phase.Objects {
-			if err := writeLine(&out, object.Object); err != nil {
-				return nil, fmt.Errorf("encode %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
-			}
-		}
+	}
+	out.WriteString("\n]}\n")
+	if out.Len() > MaxBytes {
+		return nil, tooLarge(out.Len())
 	}
 	return out.Bytes(), nil
 }
 
-func writeLine(out *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(out) // sorts the keys of maps and ends with a newline
+func encodePhase(out *bytes.Buffer, p provisioner.Phase) error {
+	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	name, err := json.Marshal(p.Name)
+	if err != nil {
+		return err
+	}
+	out.WriteString("\n{\"name\":" + string(name) + ",\"objects\":[\n")
+	objects := slices.Clone(p.Objects)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return ownership.IDOf(a).Compare(ownership.IDOf(b))
+	})
+	for i, object := range objects {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := encoder.Encode(object.Object); err != nil { // ends the line
+			return &provisioner.InputError{Object: ownership.IDOf(object).String(), Reason: "cannot be written as JSON: " + err.Error()}
+		}
+		if out.Len() > MaxBytes {
+			return tooLarge(out.Len())
+		}
+	}
+	out.WriteString("]}")
+	return nil
 }
 
-// ErrFormat is wrapped by Decode when the bytes are not of this format.
-var ErrFormat = errors.New("not manifests of format rukpak.io/manifest.v1")
+func tooLarge(size int) error {
+	return &provisioner.InputError{Reason: fmt.Sprintf("the objects take more than %d MiB as JSON (%d bytes so far): split the bundle", MaxBytes>>20, size)}
+}
 
-// Decode is the inverse of Encode.
+// check finds what makes a set ambiguous or dangerous to activate.
+func (s Set) check() error {
+	seen := map[ownership.ID]string{}
+	var faults []*provisioner.InputError
+	for _, phase := range s.Phases {
+		for _, object := range phase.Objects {
+			id := ownership.IDOf(object)
+			switch first, twice := seen[id]; {
+			case object.GetAPIVersion() == "" || id.Kind == "" || id.Name == "":
+				faults = append(faults, &provisioner.InputError{Object: id.String(), Reason: "an object needs apiVersion, kind and metadata.name"})
+			case twice:
+				faults = append(faults, &provisioner.InputError{
+					Object: id.String(),
+					Reason: fmt.Sprintf("is there twice, in the phases %q and %q: remove one", first, phase.Name),
+				})
+			default:
+				seen[id] = phase.Name
+			}
+		}
+	}
+	if len(seen) == 0 && len(faults) == 0 {
+		return &provisioner.InputError{Reason: "there is no object in it; activating nothing would remove all that is there"}
+	}
+	return provisioner.Join(faults)
+}
+
+// ErrFormat is wrapped by Decode when the bytes are not of the format that it reads.
+var ErrFormat = errors.New("not manifests of format " + format)
+
+// Decode reads what Encode wrote.
 func Decode(encoded []byte) (Set, error) {
-	first, rest, _ := bytes.Cut(encoded, []byte("\n"))
-	if string(first) != format {
-		return Set{}, ErrFormat
+	if len(encoded) > MaxBytes {
+		return Set{}, tooLarge(len(encoded))
+	}
+	var doc document
+	if err := json.Unmarshal(encoded, &doc); err != nil {
+		return Set{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if doc.Format != format {
+		return Set{}, fmt.Errorf("%w: they say %q", ErrFormat, doc.Format)
 	}
 	var set Set
-	for len(rest) > 0 {
-		phase, after, err := decodePhase(rest)
-		if err != nil {
-			return Set{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	for _, p := range doc.Phases {
+		decoded := provisioner.Phase{Name: p.Name, Objects: make([]*unstructured.Unstructured, 0, len(p.Objects))}
+		for _, raw := range p.Objects {
+			object := &unstructured.Unstructured{}
+			if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
+				return Set{}, fmt.Errorf("%w: an object of phase %q: %w", ErrFormat, p.Name, err)
+			}
+			decoded.Objects = append(decoded.Objects, object)
 		}
-		set.Phases, rest = append(set.Phases, phase), after
+		set.Phases = append(set.Phases, decoded)
 	}
 	return set, nil
 }
 
-func decodePhase(encoded []byte) (phase provisioner.Phase, rest []byte, err error) {
-	line, rest, _ := bytes.Cut(encoded, []byte("\n"))
-	var head header
-	if err := json.Unmarshal(line, &head); err != nil {
-		return phase, nil, err
-	}
-	phase.Name = head.Phase
-	for range head.Objects {
-		if line, rest, _ = bytes.Cut(rest, []byte("\n")); len(line) == 0 {
-			return phase, nil, fmt.Errorf("phase %q ends early", head.Phase)
-		}
-		object := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(line, &object.Object); err != nil {
-			return phase, nil, fmt.Errorf("phase %q: %w", head.Phase, err)
-		}
-		phase.Objects = append(phase.Objects, object)
-	}
-	return phase, rest, nil
+// DigestOf is the sha256 digest of encoded manifests, which is what approvals name.
+func DigestOf(encoded []byte) digest.Digest {
+	return digest.SHA256.FromBytes(encoded)
 }
 
-// DigestOf is the digest of encoded bytes: what an approval names.
-func DigestOf(encoded []byte) digest.Digest { return digest.FromBytes(encoded) }
+// ObjectDigest is the sha256 digest of one object as Encode writes it.
+func ObjectDigest(object *unstructured.Unstructured) (digest.Digest, error) {
+	digester := digest.SHA256.Digester()
+	encoder := json.NewEncoder(digester.Hash())
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(object.Object); err != nil {
+		return "", fmt.Errorf("digest of %s: %w", ownership.IDOf(object), err)
+	}
+	return digester.Digest(), nil
+}
