@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// completionTimeout is short: a shell that hangs is worse than no proposal.
+const completionTimeout = 2 * time.Second
+
+type completer func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
+
+// completeNames proposes the names of objects of some kinds for the first argument.
+func (s *session) completeNames(names ...string) completer {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.namesOf(cmd.Context(), names, toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeKindAndName proposes kinds, then names of the kind.
+func (s *session) completeKindAndName(also ...string) completer {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			words := slices.Clone(also)
+			for _, known := range kinds() {
+				words = append(words, known.plural)
+			}
+			return startingWith(words, toComplete), cobra.ShellCompDirectiveNoFileComp
+		}
+		known, ok := kindOf(args[0])
+		if !ok {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.namesOf(cmd.Context(), []string{known.name}, toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namesOf lists names; what cannot be listed is not proposed.
+func (s *session) namesOf(ctx context.Context, names []string, start string) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	cluster, namespace, err := s.place()
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, name := range names {
+		known, _ := kindOf(name)
+		list := known.list()
+		if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			continue
+		}
+		_ = meta.EachListItem(list, func(object runtime.Object) error {
+			found = append(found, object.(client.Object).GetName())
+			return nil
+		})
+	}
+	return startingWith(found, start)
+}
+
+func startingWith(words []string, start string) []string {
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, start) })
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/state"
+)
+
+// decide writes the Approval and says whether it counts.
+func (v *decideVerb) decide(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
+	approval, err := v.record(ctx, revision, v.decision, v.message)
+	if err != nil {
+		return err
+	}
+	if !v.output.forPeople() {
+		return v.object(approval, v.output.format, "")
+	}
+	counted, err := v.awaitCounted(ctx, approval)
+	if err != nil {
+		return err
+	}
+	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[v.decision]
+	v.print("%s %s by %s", revision.Name, done, approval.Spec.Approver)
+	if counted.Word == state.Unseen {
+		v.say("note: the decision is written as approval %s, but no manager has counted it yet", approval.Name)
+	}
+	return nil
+}
+
+// record writes an Approval of exactly this revision's manifests in the user's name.
+func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevision, decision v1alpha1.ApprovalDecision, message string) (*v1alpha1.Approval, error) {
+	cluster, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := cluster.Create(ctx, review); err != nil {
+		return nil, fmt.Errorf("ask the API server who you are: %w", err)
+	}
+	approval := &v1alpha1.Approval{
+		ObjectMeta: metav1.ObjectMeta{Namespace: revision.Namespace, GenerateName: revision.Name + "-"},
+		Spec: v1alpha1.ApprovalSpec{
+			Revision: revision.Name, ManifestDigest: revision.Spec.ManifestDigest,
+			ProvisionerClassName: revision.Spec.ProvisionerClassName,
+			Decision:             decision, Approver: review.Status.UserInfo.Username, Message: message,
+		},
+	}
+	return approval, cluster.Create(ctx, approval)
+}
+
+// countPatience is how long it is waited for that a decision counts.
+const countPatience = 5 * time.Second
+
+// awaitCounted waits a little for the manager's verdict. One that says no is an error.
+func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approval) (state.State, error) {
+	cluster, err := v.client()
+	if err != nil {
+		return state.State{}, err
+	}
+	line := v.progress()
+	defer line.Close()
+	for deadline := time.Now().Add(countPatience); ; {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(approval), approval); err != nil {
+			return state.State{}, err
+		}
+		found := state.OfApproval(approval)
+		switch {
+		case found.Mood == state.Bad:
+			return found, failf(ExitError, "the decision does not count: %s", sentence(found))
+		case found.Word != state.Unseen || time.Now().After(deadline):
+			return found, nil
+		}
+		line.Show("%s: waiting until the decision counts", approval.Spec.Revision)
+		if err := sleep(ctx, pollInterval/2); err != nil {
+			return found, err
+		}
+	}
+}

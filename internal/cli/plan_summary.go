@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/paint"
+)
+
+// summaryText is the plan in a revision's status for people: counts, one line a
+// changed object, what would fail, what is missing, images. It is what can be
+// read without any right on Secrets.
+func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
+	var out strings.Builder
+	plan := revision.Status.Plan
+	fmt.Fprintln(&out, planTitle(revision, painter))
+	for _, change := range plan.Changes {
+		fmt.Fprintln(&out, changeLine(change, painter))
+	}
+	writeList(&out, painter.Bad("Would fail as things stand:"), plan.Problems)
+	writeList(&out, painter.Bad("The service account "+revision.Spec.ServiceAccountName+" lacks:"), plan.MissingPermissions)
+	writeList(&out, "Images:", plan.Images)
+	if plan.Truncated {
+		fmt.Fprintln(&out, painter.Faint("This is not all: the lists are cut."))
+	}
+	return out.String()
+}
+
+// planTitle is the first line, with the counts.
+func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
+	plan := revision.Status.Plan
+	against := "nothing is active"
+	if plan.Against > 0 {
+		against = fmt.Sprintf("against revision %d", plan.Against)
+	}
+	return fmt.Sprintf("%s: %s, %s, %s, %d unchanged (%s)", painter.Bold(revision.Name),
+		counted(plan.Added, "to add", painter.Good), counted(plan.Changed, "to change", painter.Busy),
+		counted(plan.Removed, "to remove", painter.Bad), plan.Unchanged, against)
+}
+
+func counted(n int64, what string, colour func(string) string) string {
+	text := fmt.Sprintf("%d %s", n, what)
+	if n == 0 {
+		return text
+	}
+	return colour(text)
+}
+
+// changeLine is one object: a mark, its name and the fields that change.
+func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
+	line := "  " + changeMark(change.Action) + " " + change.Object
+	switch change.Action {
+	case "Add":
+		line = painter.Good(line)
+	case "Change":
+		line = painter.Busy(line)
+	case "Remove", "Conflict":
+		line = painter.Bad(line)
+	}
+	switch {
+	case change.Action == "Keep":
+		line += "  (no longer part of it, but stays)"
+	case change.Action == "Conflict":
+		line += "  (is somebody else's)"
+	case len(change.Fields) > 0:
+		line += "  " + painter.Faint(strings.Join(change.Fields, ", "))
+	}
+	return line
+}
+
+func changeMark(action string) string {
+	switch action {
+	case "Add":
+		return "+"
+	case "Change":
+		return "~"
+	case "Remove":
+		return "-"
+	case "Conflict":
+		return "!"
+	}
+	return "="
+}
+
+func writeList(out *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(out, title)
+	for _, line := range lines {
+		fmt.Fprintln(out, "  "+line)
+	}
+}
+
+// changes says whether activation would change anything.
+func changes(plan *v1alpha1.PlanSummary) bool { return plan.Added+plan.Changed+plan.Removed > 0 }

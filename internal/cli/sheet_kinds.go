@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/state"
+)
+
+func (d *sheet) instance(instance *v1alpha1.BundleInstance) {
+	spec, status := instance.Spec, instance.Status
+	d.facts(
+		"Instance", instance.Namespace+"/"+instance.Name,
+		"State", d.state(state.OfInstance(instance)),
+		"Content", instanceContent(instance),
+		"Bundle", status.BundleName,
+		"Service account", cmp.Or(spec.ServiceAccountName, "the class's default"),
+		"Active", referenceText(status.Active, status.Objects),
+		"Pending", referenceText(status.Pending, nil),
+		"Rolled back to", numberOr(spec.RollbackTo),
+		"Strategy", strategyText(spec.Strategy),
+		"Created", d.created(instance.CreationTimestamp),
+	)
+	d.conditions(status.Conditions)
+}
+
+func instanceContent(instance *v1alpha1.BundleInstance) string {
+	switch {
+	case instance.Spec.BundleRef != nil:
+		return "bundle " + instance.Spec.BundleRef.Name
+	case instance.Spec.Bundle != nil:
+		return sourceText(instance.Spec.Bundle.Sources)
+	}
+	return ""
+}
+
+func sourceText(sources []v1alpha1.BundleSource) string {
+	var all []string
+	for _, source := range sources {
+		if source.OCI == nil {
+			continue
+		}
+		text := source.OCI.Ref
+		if source.OCI.Insecure {
+			text += " (plain HTTP)"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func referenceText(reference *v1alpha1.RevisionReference, objects *v1alpha1.ObjectCounts) string {
+	if reference == nil {
+		return "none"
+	}
+	text := reference.Name + ", manifests " + string(reference.ManifestDigest)
+	if objects != nil {
+		text += fmt.Sprintf(", %d of %d objects healthy", objects.Healthy, objects.Total)
+	}
+	return text
+}
+
+// strategyText names what differs from the defaults.
+func strategyText(strategy v1alpha1.Strategy) string {
+	var parts []string
+	if strategy.Adoption != "" && strategy.Adoption != v1alpha1.AdoptNever {
+		parts = append(parts, "adoption "+string(strategy.Adoption))
+	}
+	if strategy.Prune != nil && !*strategy.Prune {
+		parts = append(parts, "no pruning")
+	}
+	if strategy.RecreateImmutable {
+		parts = append(parts, "recreates what cannot be changed")
+	}
+	if deadline := strategy.ProgressDeadline; deadline != nil && deadline.Duration != defaultTimeout {
+		parts = append(parts, "progress deadline "+deadline.Duration.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
+	spec, status := revision.Spec, revision.Status
+	objects := ""
+	if status.Objects != nil {
+		objects = fmt.Sprintf("%d of %d healthy", status.Objects.Healthy, status.Objects.Total)
+	}
+	drift := ""
+	if status.DriftUndone > 0 {
+		drift = fmt.Sprintf("undone %d times", status.DriftUndone)
+	}
+	d.facts(
+		"Revision", revision.Namespace+"/"+revision.Name,
+		"State", d.state(state.OfRevision(revision)),
+		"Instance", fmt.Sprintf("%s, number %d", spec.Instance.Name, spec.Number),
+		"Rollback of", numberOr(spec.RollbackOf),
+		"Bundle", spec.BundleName,
+		"Class", spec.ProvisionerClassName,
+		"Service account", spec.ServiceAccountName,
+		"Manifests", string(spec.ManifestDigest),
+		"Content", string(spec.ContentDigest),
+		"Configuration", string(spec.ConfigDigest),
+		"Objects", objects,
+		"Drift", drift,
+		"Notes", strings.Join(strings.Fields(status.Notes), " "),
+		"Created", d.created(revision.CreationTimestamp),
+	)
+	d.conditions(status.Conditions)
+}
+
+func (d *sheet) bundle(bundle *v1alpha1.Bundle) {
+	content := ""
+	if held := bundle.Status.Content; held != nil {
+		content = fmt.Sprintf("%s, %d files, %s", held.Digest, held.Files, bytesText(held.Bytes))
+	}
+	var resolved []string
+	for _, source := range bundle.Status.Sources {
+		resolved = append(resolved, source.Ref)
+	}
+	d.facts(
+		"Bundle", bundle.Namespace+"/"+bundle.Name,
+		"State", d.state(state.OfBundle(bundle)),
+		"Class", cmp.Or(bundle.Status.ProvisionerClassName, bundle.Spec.ProvisionerClassName, "the default class"),
+		"Source", sourceText(bundle.Spec.Sources),
+		"Resolved to", strings.Join(resolved, ", "),
+		"Content", content,
+		"Made by", bundle.Labels[v1alpha1.LabelInstance],
+		"Created", d.created(bundle.CreationTimestamp),
+	)
+	d.conditions(bundle.Status.Conditions)
+}
+
+func (d *sheet) class(class *v1alpha1.ProvisionerClass) {
+	account, namespaces, parameters := "", "all", ""
+	if class.Spec.Identity != nil {
+		account = class.Spec.Identity.DefaultServiceAccount
+	}
+	if class.Spec.AllowedNamespaces != nil {
+		namespaces = metav1.FormatLabelSelector(class.Spec.AllowedNamespaces)
+	}
+	if class.Spec.Parameters != nil {
+		parameters = string(class.Spec.Parameters.Raw)
+	}
+	isDefault := ""
+	if class.Annotations[v1alpha1.AnnotationDefaultClass] == "true" {
+		isDefault = "yes"
+	}
+	d.facts(
+		"Class", class.Name,
+		"State", d.state(state.OfClass(class)),
+		"Provisioner", class.Spec.Provisioner,
+		"Parameters", parameters,
+		"Approval", string(class.Spec.Approval.Mode),
+		"Default", isDefault,
+		"Default service account", account,
+		"Namespaces", namespaces,
+		"Reclaim", string(class.Spec.ReclaimPolicy),
+		"Created", d.created(class.CreationTimestamp),
+	)
+	d.conditions(class.Status.Conditions)
+}
+
+func (d *sheet) approval(approval *v1alpha1.Approval) {
+	spec := approval.Spec
+	d.facts(
+		"Approval", approval.Namespace+"/"+approval.Name,
+		"State", d.state(state.OfApproval(approval)),
+		"Decision", string(spec.Decision),
+		"Revision", spec.Revision,
+		"By", spec.Approver,
+		"Message", spec.Message,
+		"Manifests", string(spec.ManifestDigest),
+		"Class", spec.ProvisionerClassName,
+		"Created", d.created(approval.CreationTimestamp),
+	)
+	d.conditions(approval.Status.Conditions)
+}
+
+func (d *sheet) created(at metav1.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02 15:04:05 UTC") + " (" + d.age(at) + " ago)"
+}
+
+func numberOr(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return "revision " + number(*n)
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package state says in one word, and one sentence, how an object of RukPak is,
+// from its conditions alone. It stands at the end of RukPak's flow, where people
+// look: get, describe, history and wait all use these words. It does no I/O.
+package state
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// Mood is how good a state is.
+type Mood int
+
+// Moods.
+const (
+	Quiet Mood = iota // nothing to do or say: a superseded revision
+	Good              // as it should be
+	Busy              // on its way, or waits for somebody
+	Bad               // failed, or refused
+)
+
+// State is how an object is. Word is CamelCase without blanks, made for scripts
+// and columns; it is a condition's reason wherever there is one.
+type State struct {
+	Word    string
+	Message string // one line, may be empty
+	Mood    Mood
+}
+
+// Words that are no condition's reason.
+const (
+	Ready    = "Ready"
+	Active   = "Active"
+	Waiting  = v1alpha1.ReasonWaitingForApproval
+	Denied   = v1alpha1.ReasonDenied
+	Failed   = "Failed"
+	Deleting = v1alpha1.ReasonDeleting
+	Unseen   = "Unseen" // no controller has looked at it
+)
+
+// unseen is the state of what no controller has judged.
+func unseen() State {
+	return State{Word: Unseen, Message: "no manager has looked at it yet; is RukPak's manager running?", Mood: Busy}
+}
+
+func find(conditions []metav1.Condition, kind string) metav1.Condition {
+	if found := meta.FindStatusCondition(conditions, kind); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+func isTrue(conditions []metav1.Condition, kind string) bool {
+	return meta.IsStatusConditionTrue(conditions, kind)
+}
+
+// ready judges by the condition Ready alone.
+func ready(conditions []metav1.Condition) State {
+	found := find(conditions, v1alpha1.ConditionReady)
+	switch {
+	case found.Type == "":
+		return unseen()
+	case found.Status == metav1.ConditionTrue:
+		return State{Word: Ready, Message: found.Message, Mood: Good}
+	}
+	return State{Word: found.Reason, Message: found.Message, Mood: moodOf(found.Reason)}
+}
+
+// moodOf says whether a reason for not being ready is one that goes away by itself.
+func moodOf(reason string) Mood {
+	switch reason {
+	case v1alpha1.ReasonUnpacking, v1alpha1.ReasonResolved, v1alpha1.ReasonPlanning, v1alpha1.ReasonActivating,
+		v1alpha1.ReasonInProgress, v1alpha1.ReasonWaitingForObjects, v1alpha1.ReasonWaitingForApproval,
+		v1alpha1.ReasonNoRevision, v1alpha1.ReasonRevisionNotActive, v1alpha1.ReasonBundleNotReady,
+		v1alpha1.ReasonTransientError, v1alpha1.ReasonDeleting, v1alpha1.ReasonApproved, v1alpha1.ReasonAutomatic:
+		return Busy
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonSuperseded:
+		return Quiet
+	}
+	return Bad
+}
+
+// OfClass judges a ProvisionerClass.
+func OfClass(class *v1alpha1.ProvisionerClass) State { return ready(class.Status.Conditions) }
+
+// OfBundle judges a Bundle.
+func OfBundle(bundle *v1alpha1.Bundle) State {
+	if bundle.DeletionTimestamp != nil {
+		return State{Word: Deleting, Mood: Busy}
+	}
+	return ready(bundle.Status.Conditions)
+}
+
+// OfApproval judges an Approval: does it count?
+func OfApproval(approval *v1alpha1.Approval) State {
+	found := find(approval.Status.Conditions, v1alpha1.ConditionCounted)
+	switch {
+	case found.Type == "":
+		return unseen()
+	case found.Status == metav1.ConditionTrue:
+		return State{Word: found.Reason, Message: found.Message, Mood: Good}
+	}
+	return State{Word: found.Reason, Message: found.Message, Mood: Bad}
+}
+
+// OfInstance judges a BundleInstance. What people must do something about, a
+// revision that waits or was denied, goes before what follows from it.
+func OfInstance(instance *v1alpha1.BundleInstance) State {
+	conditions := instance.Status.Conditions
+	whole := ready(conditions)
+	if instance.DeletionTimestamp != nil {
+		return State{Word: Deleting, Message: whole.Message, Mood: Busy}
+	}
+	if instance.Spec.Suspend {
+		return State{Word: v1alpha1.ReasonSuspended, Message: cmp.Or(whole.Message, "spec.suspend is true"), Mood: Quiet}
+	}
+	approved := find(conditions, v1alpha1.ConditionApproved)
+	if whole.Word == Ready || instance.Status.Pending == nil || approved.Status == metav1.ConditionTrue {
+		return whole
+	}
+	switch approved.Reason {
+	case Waiting:
+		return State{Word: Waiting, Message: approved.Message, Mood: Busy}
+	case Denied:
+		return State{Word: Denied, Message: approved.Message, Mood: Bad}
+	}
+	return whole
+}
+
+// OfRevision judges an InstanceRevision.
+func OfRevision(revision *v1alpha1.InstanceRevision) State {
+	conditions := revision.Status.Conditions
+	for _, final := range []struct {
+		kind, word string
+		mood       Mood
+	}{
+		{v1alpha1.ConditionDenied, Denied, Bad},
+		{v1alpha1.ConditionSuperseded, v1alpha1.ReasonSuperseded, Quiet},
+		{v1alpha1.ConditionFailed, Failed, Bad},
+	} {
+		if isTrue(conditions, final.kind) {
+			found := find(conditions, final.kind)
+			return State{Word: final.word, Message: found.Message, Mood: final.mood}
+		}
+	}
+	if isTrue(conditions, v1alpha1.ConditionActive) {
+		return ofActive(conditions)
+	}
+	if isTrue(conditions, v1alpha1.ConditionApproved) {
+		return ofApproved(conditions)
+	}
+	return ofUndecided(conditions)
+}
+
+func ofActive(conditions []metav1.Condition) State {
+	health := find(conditions, v1alpha1.ConditionHealthy)
+	switch {
+	case health.Status == metav1.ConditionTrue:
+		return State{Word: Active, Message: health.Message, Mood: Good}
+	case health.Type == "":
+		return State{Word: Active, Message: find(conditions, v1alpha1.ConditionActive).Message, Mood: Good}
+	}
+	return State{Word: Active + health.Reason, Message: health.Message, Mood: moodOf(health.Reason)}
+}
+
+func ofApproved(conditions []metav1.Condition) State {
+	active := find(conditions, v1alpha1.ConditionActive)
+	if active.Type == "" || active.Reason == v1alpha1.ReasonApproved {
+		return State{Word: v1alpha1.ReasonApproved, Message: find(conditions, v1alpha1.ConditionApproved).Message, Mood: Busy}
+	}
+	return State{Word: active.Reason, Message: active.Message, Mood: moodOf(active.Reason)}
+}
+
+func ofUndecided(conditions []metav1.Condition) State {
+	planned := find(conditions, v1alpha1.ConditionPlanned)
+	switch {
+	case planned.Type == "" && len(conditions) == 0:
+		return unseen()
+	case planned.Status != metav1.ConditionTrue:
+		reason := cmp.Or(planned.Reason, v1alpha1.ReasonPlanning)
+		return State{Word: reason, Message: planned.Message, Mood: moodOf(reason)}
+	}
+	return State{Word: Waiting, Message: find(conditions, v1alpha1.ConditionApproved).Message, Mood: Busy}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/progress"
+)
+
+// pollInterval is how often the API server is asked while somebody waits.
+const pollInterval = 400 * time.Millisecond
+
+// defaultTimeout is that of everything that waits; it is the default progressDeadline.
+const defaultTimeout = 10 * time.Minute
+
+type waitVerb struct {
+	*session
+	goal    string
+	timeout time.Duration
+}
+
+func (s *session) waitCommand() *cobra.Command {
+	v := &waitVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "wait INSTANCE",
+		Short: "Wait until an instance is ready, or planned, approved, active, healthy, deleted",
+		Long: `Waits until an instance is what --for says, and shows what it waits for meanwhile.
+
+It ends early, with a code of its own, when that cannot come about without help: the revision
+was denied (4) or failed (5). When the time is up the code is 3 if a revision still waits for
+approval, and else 6. "help exit-codes" lists all codes.`,
+		Example: `  # Until the newest revision is active and healthy
+  rukpak wait web
+
+  # Until the plan can be read
+  rukpak wait web --for planned --timeout 1m
+
+  # Is it ready now?
+  rukpak wait web --timeout 0`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.completeNames("instance"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "for", v.goal, goals()...); err != nil {
+				return err
+			}
+			return v.run(cmd.Context(), args[0])
+		},
+	}
+	cmd.Flags().StringVar(&v.goal, "for", string(goalReady), "What to wait for: planned, approved, active, healthy, ready or deleted")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", defaultTimeout, "How long to wait; 0 looks once")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(goals(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (v *waitVerb) run(ctx context.Context, name string) error {
+	line := v.progress()
+	defer line.Close()
+	reached, err := v.await(ctx, name, goal(v.goal), v.timeout, line)
+	if err != nil {
+		return err
+	}
+	line.Close()
+	v.print("%s %s", reached.title, reached.text)
+	return nil
+}
+
+// await waits until the instance has reached the goal. Its error has the exit
+// code that `help exit-codes` promises.
+func (s *session) await(ctx context.Context, name string, g goal, timeout time.Duration, line *progress.Line) (verdict, error) {
+	return s.awaitVerdict(ctx, name, g, timeout, line, func(instance *v1alpha1.BundleInstance, revision *v1alpha1.InstanceRevision) verdict {
+		return judge(g, instance, revision)
+	})
+}
+
+type judgement func(*v1alpha1.BundleInstance, *v1alpha1.InstanceRevision) verdict
+
+func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout time.Duration, line *progress.Line, decide judgement) (verdict, error) {
+	deadline := time.Now().Add(timeout)
+	for first := true; ; first = false {
+		told, err := s.look(ctx, name, g, decide)
+		switch {
+		case err != nil && (first || !passing(err)):
+			return told, err
+		case err != nil:
+			told = verdict{title: name, wait: ExitTimeout, text: "the API server does not answer, trying again"}
+		case told.done:
+			return told, nil
+		case told.code != 0:
+			return told, s.blocked(told, told.code)
+		}
+		if !time.Now().Before(deadline) {
+			return told, s.blocked(told, told.wait)
+		}
+		line.Show("%s %s", told.title, told.text)
+		if err := sleep(ctx, pollInterval); err != nil {
+			return told, err
+		}
+	}
+}
+
+func (s *session) look(ctx context.Context, name string, g goal, decide judgement) (verdict, error) {
+	instance, err := s.instanceNamed(ctx, name)
+	if g == goalDeleted && codeOf(err) == ExitNotFound {
+		return verdict{done: true, title: name, text: "is deleted"}, nil
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	revision, err := s.newest(ctx, instance)
+	if err != nil && codeOf(err) != ExitNotFound { // a revision that is gone by now is no more the newest
+		return verdict{}, err
+	}
+	return decide(instance, revision), nil
+}
+
+// blocked is the error of a wait that ended without reaching its goal.
+func (s *session) blocked(told verdict, code int) *problem {
+	if code == ExitTimeout {
+		return failf(code, "the time is up: %s %s", told.title, told.text).
+			hintf("\"%s describe %s\" tells more; --timeout waits longer", s.program, told.title)
+	}
+	found := failf(code, "%s %s", told.title, told.text)
+	switch code {
+	case ExitWaiting:
+		return found.hintf("look with \"%s plan %s\", decide with \"%s approve %s\"", s.program, told.title, s.program, told.title)
+	case ExitFailed, ExitDenied:
+		return found.hintf("\"%s describe %s\" tells more", s.program, told.title)
+	}
+	return found
+}
+
+// passing says of an error that it may be gone a moment later.
+func passing(err error) bool {
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// awaitReady waits until the instance is active and healthy, and says so.
+func (s *session) awaitReady(ctx context.Context, instance string, timeout time.Duration) error {
+	line := s.progress()
+	defer line.Close()
+	reached, err := s.await(ctx, instance, goalReady, timeout, line)
+	if err != nil {
+		return err
+	}
+	line.Done("%s is active and healthy", reached.title)
+	return nil
+}
