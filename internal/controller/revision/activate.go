@@ -37,15 +37,19 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
 		return err
 	}
-	if err := c.Watcher.Use(owner(w.instance), c.kinds(ctx, w, loaded)); err != nil {
+	earlier, err := c.loadEarlier(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := c.Watcher.Use(owner(w.instance), kinds(loaded, earlier)); err != nil {
 		return err
 	}
 	actor, err := c.Accounts.Client(w.target.Namespace, w.target.Spec.ServiceAccountName)
 	if err != nil {
 		return err
 	}
-	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, w.target))
-	c.Metrics.Applied(result)
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, w.target, earlier))
+	c.measure(result)
 	c.record(w, result)
 	if !result.Complete {
 		c.healActive(ctx, w, loaded)
@@ -160,8 +164,8 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 		return
 	}
 	rest := without(loaded.Phases, target.IDs)
-	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active))
-	c.Metrics.Applied(result)
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active, nil))
+	c.measure(result)
 }
 
 func missingMessage(target *v1alpha1.InstanceRevision, missing []string) string {

@@ -34,6 +34,7 @@ type Controller struct {
 	Engine    Engine
 	Watcher   Watcher
 	Manifests *Manifests
+	Finder    *Finder
 	Metrics   *metrics.Metrics
 	Workers   int
 
@@ -65,6 +66,7 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 		return ctrl.Result{}, nil
 	}
 	err := c.advance(ctx, w)
+	c.countWaiting(w)
 	if patchErr := c.patch(ctx, w); patchErr != nil && err == nil {
 		err = patchErr
 	}

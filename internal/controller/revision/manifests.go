@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,7 @@ type Manifests struct {
 // Loaded is the manifests of one revision. It must not be changed.
 type Loaded struct {
 	Phases []provisioner.Phase
-	IDs    map[ownership.ID]bool
+	IDs    map[ownership.ID]*unstructured.Unstructured
 	Kinds  []schema.GroupVersionKind // one for each kind of object
 	Total  int
 	size   int
@@ -65,12 +66,12 @@ func (m *Manifests) Load(ctx context.Context, revision *v1alpha1.InstanceRevisio
 }
 
 func index(set manifest.Set, size int) *Loaded {
-	loaded := &Loaded{Phases: set.Phases, IDs: map[ownership.ID]bool{}, size: size}
+	loaded := &Loaded{Phases: set.Phases, IDs: map[ownership.ID]*unstructured.Unstructured{}, size: size}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, phase := range set.Phases {
 		for _, object := range phase.Objects {
 			loaded.Total++
-			loaded.IDs[ownership.IDOf(object)] = true
+			loaded.IDs[ownership.IDOf(object)] = object
 			if kind := object.GroupVersionKind(); !seen[kind] {
 				seen[kind] = true
 				loaded.Kinds = append(loaded.Kinds, kind)
@@ -116,12 +117,12 @@ func (m *Manifests) touch(uid types.UID) {
 }
 
 // without gives the phases less the objects in skip.
-func without(phases []provisioner.Phase, skip map[ownership.ID]bool) []provisioner.Phase {
+func without(phases []provisioner.Phase, skip map[ownership.ID]*unstructured.Unstructured) []provisioner.Phase {
 	var rest []provisioner.Phase
 	for _, phase := range phases {
 		kept := provisioner.Phase{Name: phase.Name}
 		for _, object := range phase.Objects {
-			if !skip[ownership.IDOf(object)] {
+			if skip[ownership.IDOf(object)] == nil {
 				kept.Objects = append(kept.Objects, object)
 			}
 		}

@@ -50,8 +50,8 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 		if err != nil {
 			return err
 		}
-		result := c.Engine.Prune(ctx, actor, owner(w.instance), without(loaded.Phases, current.IDs), c.options(ctx, w.target))
-		c.Metrics.Applied(result)
+		result := c.Engine.Prune(ctx, actor, owner(w.instance), without(loaded.Phases, current.IDs), c.options(ctx, w.target, nil))
+		c.measure(result)
 		if !result.Complete {
 			_, why, retry := outcome(result)
 			conditions.False(v1alpha1.ConditionSuperseded, v1alpha1.ReasonPruning, why)

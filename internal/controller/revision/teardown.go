@@ -69,13 +69,13 @@ func (c *Controller) remove(ctx context.Context, w *work) (activate.Result, erro
 		if err != nil {
 			// The Secrets may be gone before us when the namespace is deleted.
 			// What carries our mark is ours all the same.
-			loaded, err = c.Manifests.Find(ctx, w.instance.UID)
+			loaded, err = c.Finder.Find(ctx, w.instance.UID)
 		}
 		if err != nil {
 			return all, fmt.Errorf("find the objects of revision %d: %w", revision.Spec.Number, err)
 		}
-		result := c.Engine.Teardown(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, revision))
-		c.Metrics.Applied(result)
+		result := c.Engine.Teardown(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, revision, nil))
+		c.measure(result)
 		all.Objects = append(all.Objects, result.Objects...)
 		if !result.Complete {
 			result.Objects = all.Objects
@@ -148,6 +148,7 @@ func (c *Controller) release(ctx context.Context, w *work, reason, message strin
 	}
 	c.Watcher.Release(w.instance.UID)
 	c.Engine.Forget(w.instance.UID)
+	c.health.forget(w.instance.UID)
 	return ctrl.Result{}, nil
 }
 

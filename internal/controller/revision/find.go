@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+
+	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// Finder finds the objects of an instance by their mark, when the stored
+// manifests are gone: the deletion of a namespace takes the Secrets and the
+// instance in any order, and what the instance has elsewhere must not be lost.
+// It asks for every kind that the API server serves, so it is for that case only.
+type Finder struct {
+	Discovery discovery.DiscoveryInterface
+	Metadata  metadata.Interface
+}
+
+// pageSize bounds what one list call brings.
+const pageSize = 500
+
+// Find gives all objects that carry the mark of an instance, in phases.
+func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
+	lists, err := f.Discovery.ServerPreferredResources()
+	if lists == nil {
+		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
+				continue
+			}
+			found, err := f.list(ctx, version.WithResource(resource.Name), version.WithKind(resource.Kind), owner)
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, found...)
+		}
+	}
+	return index(manifest.Set{Phases: provisioner.ByKind(objects)}, 0), nil
+}
+
+func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource, kind schema.GroupVersionKind, owner types.UID) ([]*unstructured.Unstructured, error) {
+	options := metav1.ListOptions{LabelSelector: ownership.LabelInstanceUID + "=" + string(owner), Limit: pageSize}
+	var found []*unstructured.Unstructured
+	for {
+		page, err := f.Metadata.Resource(resource).List(ctx, options)
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return found, nil // the kind went away meanwhile
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("list %s", resource), err)
+		}
+		for i := range page.Items {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(kind)
+			object.SetNamespace(page.Items[i].Namespace)
+			object.SetName(page.Items[i].Name)
+			found = append(found, object)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
+}

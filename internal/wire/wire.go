@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is the one explicit list of what a manager is made of: sources,
+// provisioners and controllers. Nothing registers itself; what is not named
+// here does not run.
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/provisioners/plain"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// Options are what a manager can be told.
+type Options struct {
+	Version         string
+	Store           string // folder of the content store
+	MetricsAddress  string // "0" for none
+	HealthAddress   string // "0" for none
+	LeaderElection  bool
+	LeaderNamespace string
+	Workers         int // objects of a kind that are reconciled at the same time
+	CollectInterval time.Duration
+}
+
+// provisioners of this manager, by ID.
+func provisioners() map[string]provisioner.Provisioner {
+	all := map[string]provisioner.Provisioner{}
+	for _, one := range []provisioner.Provisioner{
+		plain.New(),
+	} {
+		all[one.ID()] = one
+	}
+	return all
+}
+
+// Scheme has RukPak's kinds and those of Kubernetes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Run runs a manager until ctx ends.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	// The API server protects itself by priority and fairness; a limit here
+	// would only delay what it has room for.
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.UserAgent = "rukpak/" + options.Version
+	mgr, err := newManager(config, options)
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	parts, err := newParts(mgr, options)
+	if err != nil {
+		return err
+	}
+	if err := parts.register(mgr); err != nil {
+		return err
+	}
+	if err := addProbes(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        Scheme(),
+		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress:        options.HealthAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              "manager.rukpak.io",
+		LeaderElectionNamespace:       options.LeaderNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Client: client.Options{Cache: &client.CacheOptions{
+			// Read when needed: holding every Secret of the cluster in memory is neither cheap nor safe.
+			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}},
+		}},
+	})
+}
+
+// addProbes makes the manager ready when its caches are.
+func addProbes(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("caches", func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return fmt.Errorf("the caches are not filled yet")
+		}
+		return nil
+	})
+}
