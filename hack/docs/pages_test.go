@@ -71,7 +71,7 @@ func TestEveryKindHasAPage(t *testing.T) {
 
 func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
 	link, code := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("`[^`]*`")
-	for _, path := range append(glob(t, "docs/*.md"), append(glob(t, "docs/*/*.md"), glob(t, "*.md")...)...) {
+	for _, path := range append(glob(t, "docs/*.md"), append(glob(t, "*/*/*.md"), append(glob(t, "*.md"), glob(t, "[ce]*/*.md")...)...)...) {
 		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			if strings.Contains(target, "://") {
