@@ -85,5 +85,5 @@ The environment stays up until you press Ctrl-C. In another terminal:
   rukpak run $REGISTRY/try/notes:v1 --help
 
 The manager's log is %s
-`, env.Cluster.Kubeconfig(), env.Dir, env.Registry.Address(), env.ManagerLog())
+`, env.Cluster.Kubeconfig(), env.Dir, env.Registry.Host(), env.ManagerLog())
 }

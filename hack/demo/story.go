@@ -35,7 +35,7 @@ type step struct {
 
 
 func (s *story) tell(ctx context.Context) error {
-	ref := s.env.Registry.Address() + "/demo/notes"
+	ref := s.env.Registry.Host() + "/demo/notes"
 	steps := []step{
 		{why: "Somebody publishes version 1 of an application: a folder of manifests becomes an OCI artifact.",
 			command: "rukpak push examples/notes/v1 " + ref + ":v1 --insecure"},

@@ -19,6 +19,7 @@ import (
 
 	"rukpak.io/rukpak/internal/testenv"
 	"rukpak.io/rukpak/internal/testenv/assets"
+	"rukpak.io/rukpak/internal/testenv/ociregistry"
 	"rukpak.io/rukpak/internal/testenv/process"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 // Env is a running environment. Stop ends all of it.
 type Env struct {
 	Cluster  *testenv.Env
-	Registry *testenv.Registry
+	Registry *ociregistry.Registry
 	Dir      string // of programs, logs and the manager's content store
 
 	options Options
@@ -101,7 +102,7 @@ func (e *Env) startCluster(ctx context.Context) (err error) {
 }
 
 func (e *Env) startRegistry(context.Context) (err error) {
-	e.Registry, err = testenv.StartRegistry(testenv.RegistryOptions{})
+	e.Registry, err = ociregistry.Start(ociregistry.Options{})
 	return err
 }
 
@@ -134,7 +135,7 @@ func (e *Env) Stop() error {
 		e.manager.Stop(5 * time.Second)
 	}
 	if e.Registry != nil {
-		errs = append(errs, e.Registry.Stop())
+		e.Registry.Close()
 	}
 	if e.Cluster != nil {
 		errs = append(errs, e.Cluster.Stop())
