@@ -47,7 +47,7 @@ type bench struct {
 	logs   []string
 }
 
-func newBench(t *testing.T, linger time.Duration) *bench {
+func newBench(t testing.TB, linger time.Duration) *bench {
 	t.Helper()
 	env := cluster.Env(t)
 	b := &bench{env: env}
@@ -78,7 +78,7 @@ func newBench(t *testing.T, linger time.Duration) *bench {
 	return b
 }
 
-func httpClient(t *testing.T, config *rest.Config) *http.Client {
+func httpClient(t testing.TB, config *rest.Config) *http.Client {
 	t.Helper()
 	out, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -88,7 +88,7 @@ func httpClient(t *testing.T, config *rest.Config) *http.Client {
 }
 
 // use lets an owner use kinds and waits until they are known.
-func (b *bench) use(t *testing.T, owner ownership.Owner, kinds ...schema.GroupVersionKind) {
+func (b *bench) use(t testing.TB, owner ownership.Owner, kinds ...schema.GroupVersionKind) {
 	t.Helper()
 	if err := b.Use(owner, kinds); err != nil {
 		t.Fatal(err)
