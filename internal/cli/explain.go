@@ -6,8 +6,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -37,11 +40,19 @@ func (s *session) explainConfig(err error) *problem {
 		return failf(ExitInterrupted, "interrupted")
 	case clientcmd.IsEmptyConfig(err):
 		return s.noCluster()
-	case clientcmd.IsContextNotFound(err), clientcmd.IsConfigurationInvalid(err):
-		return failf(ExitError, "kubeconfig: %w", err).
-			hintf("--kubeconfig and --context, or the variable KUBECONFIG, name the cluster")
+	case clientcmd.IsContextNotFound(err) || clientcmd.IsConfigurationInvalid(err):
+		return s.badConfig(err)
 	}
 	return nil
+}
+
+func (s *session) badConfig(err error) *problem {
+	raw, rawErr := s.flags.ToRawKubeConfigLoader().RawConfig()
+	if rawErr == nil && set(s.flags.Context) && raw.Contexts[*s.flags.Context] == nil {
+		return failf(ExitError, "the kubeconfig has no context %q", *s.flags.Context).
+			hintf("it has %s", strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+	}
+	return failf(ExitError, "kubeconfig: %w", err).hintf("--kubeconfig and --context, or the variable KUBECONFIG, name the cluster")
 }
 
 func (s *session) noCluster() *problem {
@@ -83,6 +94,8 @@ func (s *session) explainAPI(err error) *problem {
 	case apierrors.IsUnauthorized(err):
 		return failf(ExitError, "%s does not know you: the credentials are missing, wrong or have ended", s.server()).
 			hintf("%s", s.whichConfig())
+	case apierrors.IsForbidden(err) && policyDenied(err) != "":
+		return failf(ExitError, "%s", policyDenied(err))
 	case apierrors.IsForbidden(err):
 		return failf(ExitError, "%w", err).hintf("ask who administers the cluster for this permission, or act as another user with --as or --context")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
@@ -91,6 +104,19 @@ func (s *session) explainAPI(err error) *problem {
 		return failf(ExitError, "%w", err).hintf("somebody else changed it at the same moment: try again")
 	}
 	return nil
+}
+
+// deniedBy is what the API server puts before the message of a policy.
+var deniedBy = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']*\.rukpak\.io' with binding '[^']*' denied request: (.*)`)
+
+// policyDenied is the message of one of RukPak's own admission policies, or "".
+// It says what is missing and what to do better than the words around it.
+func policyDenied(err error) string {
+	found := deniedBy.FindStringSubmatch(err.Error())
+	if found == nil {
+		return ""
+	}
+	return found[1]
 }
 
 // server is the address of the API server, for messages.
