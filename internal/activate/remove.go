@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/internal/ownership"
+)
+
+// remove deletes one object if it is the owner's and nothing speaks for keeping it.
+func (o *objects) remove(ctx context.Context, s *session, object *unstructured.Unstructured) ObjectResult {
+	id := ownership.IDOf(object)
+	var result ObjectResult
+	scope, err := s.scope(object.GroupVersionKind())
+	if err == nil {
+		object = Desired(object, s.owner, scope, s.options.DefaultNamespace)
+		id = ownership.IDOf(object)
+		result, err = o.take(ctx, s, id, object)
+	}
+	for attempt := 1; attempt < attempts && again(err); attempt++ {
+		backOff(ctx, attempt)
+		result, err = o.take(ctx, s, id, object)
+	}
+	switch {
+	case apierrors.IsNotFound(err) || notServed(err):
+		result = ObjectResult{ID: id, Action: Absent}
+	case err != nil:
+		return failed(id, err)
+	}
+	if result.Wait == "" {
+		o.ledger.drop(s.owner.UID, id)
+	}
+	return result
+}
+
+// take looks at an object and deletes what it saw.
+func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object *unstructured.Unstructured) (ObjectResult, error) {
+	live, err := s.look(ctx, object)
+	if err != nil {
+		return ObjectResult{}, err
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return ObjectResult{ID: id, Action: Deleted, Note: goingNote(live.GetFinalizers())}, nil
+	}
+	if why := reasonToKeep(s, id, live); why != "" {
+		return ObjectResult{ID: id, Action: Kept, Note: why}, nil
+	}
+	if crd, ok := live.(*unstructured.Unstructured); ok {
+		kept, wait, err := s.inUse(ctx, crd)
+		if err != nil || kept != "" || wait != "" {
+			return heldBack(id, kept, wait), err
+		}
+	}
+	if err := s.remove(ctx, live); err != nil {
+		return ObjectResult{}, err
+	}
+	result := ObjectResult{ID: id, Action: Deleted}
+	if len(live.GetFinalizers()) > 0 {
+		result.Note = goingNote(live.GetFinalizers())
+	}
+	return result, nil
+}
+
+func heldBack(id ownership.ID, kept, wait string) ObjectResult {
+	if wait != "" {
+		return ObjectResult{ID: id, Action: Waiting, Wait: wait}
+	}
+	return ObjectResult{ID: id, Action: Kept, Note: kept}
+}
+
+// look reads what is needed to decide: the metadata, and of a CustomResourceDefinition all.
+func (s *session) look(ctx context.Context, object *unstructured.Unstructured) (client.Object, error) {
+	if object.GroupVersionKind().GroupKind() == crdKind {
+		return s.get(ctx, object)
+	}
+	return s.peek(ctx, object)
+}
+
+// reasonToKeep says in words why a live object stays, "" if it does not.
+func reasonToKeep(s *session, id ownership.ID, live client.Object) string {
+	holder, held := ownership.OwnerOf(live)
+	switch {
+	case !held:
+		return "it carries no mark of an instance any more"
+	case holder.UID != s.owner.UID:
+		return fmt.Sprintf("it belongs to BundleInstance %s now", holder)
+	case strings.EqualFold(live.GetAnnotations()[AnnotationPrune], "disabled"):
+		return fmt.Sprintf("it is annotated %s: %s", AnnotationPrune, "disabled")
+	case id.GroupKind() == schema.GroupKind{Kind: "Namespace"} && id.Name == s.owner.Namespace:
+		return "the instance itself is in this namespace"
+	default:
+		return ""
+	}
+}
+
+// inUseLimit bounds how many custom resources are looked at to find out whether there are any that stay.
+const inUseLimit = 500
+
+// inUse says in words why a CustomResourceDefinition is kept, or what has to go before it.
+func (s *session) inUse(ctx context.Context, crd *unstructured.Unstructured) (kept, wait string, err error) {
+	kind, served := servedKind(crd)
+	if s.options.DeleteCRDsInUse || !served {
+		return "", "", nil
+	}
+	resources, err := s.list(ctx, kind, inUseLimit)
+	if apierrors.IsNotFound(err) || notServed(err) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("look whether there are custom resources: %w", err)
+	}
+	staying := 0
+	for i := range resources {
+		if resources[i].DeletionTimestamp == nil {
+			staying++
+		}
+	}
+	many := ""
+	if len(resources) == inUseLimit {
+		many = "at least "
+	}
+	switch {
+	case staying > 0:
+		return fmt.Sprintf("%s%d custom resources of it exist", many, staying), "", nil
+	case len(resources) > 0:
+		return "", fmt.Sprintf("%s%d custom resources of it are being deleted", many, len(resources)), nil
+	default:
+		return "", "", nil
+	}
+}
+
+// servedKind returns the kind that a CustomResourceDefinition defines, in a version that is served.
+func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, bool) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, entry := range versions {
+		if version, ok := entry.(map[string]any); ok && version["served"] == true {
+			name, _ := version["name"].(string)
+			return definedKind(crd).WithVersion(name), name != ""
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activate
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"rukpak.io/rukpak/provisioner"
+)
+
+// sideBySide is what a revision needs of the level below.
+type sideBySide interface {
+	each(ctx context.Context, s *session, phase string, objects []*unstructured.Unstructured, do step) []ObjectResult
+}
+
+// revisions is the highest level: phases in order.
+type revisions struct {
+	objects *objects
+	phases  sideBySide
+	gates   *gates
+}
+
+// apply goes through the phases until one does not stand.
+func (r *revisions) apply(ctx context.Context, s *session, all []provisioner.Phase) Result {
+	s.survey(all)
+	var result Result
+	for i, phase := range all {
+		done := r.phases.each(ctx, s, phase.Name, phase.Objects, r.objects.apply)
+		if len(done) == len(phase.Objects) && firm(done) {
+			r.gates.open(ctx, s, phase.Objects, done, all[i+1:])
+		}
+		result.Objects = append(result.Objects, done...)
+		if len(done) < len(phase.Objects) || !firm(done) {
+			break
+		}
+	}
+	return s.close(result, total(all))
+}
+
+// firm reports whether all objects stand, so that others can build on them.
+func firm(results []ObjectResult) bool {
+	for _, result := range results {
+		if result.Err != nil || result.Wait != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func total(all []provisioner.Phase) int {
+	n := 0
+	for _, phase := range all {
+		n += len(phase.Objects)
+	}
+	return n
+}
+
+// close completes the result of a call over so many objects.
+func (s *session) close(result Result, objects int) Result {
+	result.Skipped = objects - len(result.Objects)
+	result.Complete = result.Skipped == 0 && firm(result.Objects)
+	result.Reads, result.Writes = int(s.reads.Load()), int(s.writes.Load())
+	return result
+}
