@@ -119,3 +119,6 @@ func (e *Env) WriteKubeconfig(path string) error {
 	}
 	return os.WriteFile(path, content, 0o600)
 }
+
+// LoseContent removes the content store of a manager that is stopped.
+func (e *Env) LoseContent() error { return os.RemoveAll(e.ContentDir()) }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,6 +27,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/controller/class"
+	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/source"
 )
@@ -64,7 +63,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		For(&v1alpha1.Bundle{}).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.waitingForClass)).
 		WatchesRawSource(ctrlsource.Channel(c.Lost, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.Workers}).
+		WithOptions(pace.Options(c.Workers)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
@@ -76,13 +75,13 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 	before := bundle.DeepCopy()
 	err := c.advance(ctx, bundle)
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	retry := c.report(bundle, err)
 	c.tell(before, bundle)
 	if err := status.Patch(ctx, c.Client, bundle, before); err != nil {
 		if apierrors.IsConflict(err) {
-			return ctrl.Result{RequeueAfter: conflictDelay}, nil
+			return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -91,9 +90,6 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 	}
 	return ctrl.Result{}, nil
 }
-
-// conflictDelay is the pause after losing a race against another writer.
-const conflictDelay = 50 * time.Millisecond
 
 // settled is true when there is nothing to do: the content is in the store and
 // the status says so.

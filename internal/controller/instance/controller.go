@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -57,7 +57,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(c.ofRevision)).
 		Watches(&v1alpha1.Bundle{}, handler.EnqueueRequestsFromMapFunc(c.ofBundle)).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.Workers}).
+		WithOptions(pace.Options(c.Workers)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
@@ -75,7 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 		held = &Hold{Reason: v1alpha1.ReasonTransientError, Message: err.Error(), Retry: true}
 	}
 	if lostRace(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	summarise(w, held)
 	c.tell(before, instance)

@@ -3,15 +3,11 @@
 package instance
 
 import (
-	"time"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-)
 
-// conflictDelay is the pause after losing a race against another writer: long
-// enough for the cache to catch up.
-const conflictDelay = 50 * time.Millisecond
+	"rukpak.io/rukpak/internal/controller/pace"
+)
 
 // Hold is why an instance cannot go on. Without Retry it waits until an object
 // that is watched changes; with Retry it is tried again with growing pauses.
@@ -35,7 +31,7 @@ func retryConflict(err error) (ctrl.Result, error) {
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	return ctrl.Result{}, err
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/metrics"
 )
@@ -74,7 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 		err = w.retry
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	return ctrl.Result{RequeueAfter: w.requeue}, err
 }
@@ -96,10 +97,6 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 	}
 	return nil
 }
-
-// conflictDelay is the pause after losing a race against another writer: long
-// enough for the cache to catch up.
-const conflictDelay = 50 * time.Millisecond
 
 func (c *Controller) listRevisions(ctx context.Context, w *work) error {
 	var list v1alpha1.InstanceRevisionList

@@ -40,7 +40,7 @@ type Engine interface {
 	Apply(ctx context.Context, c client.Client, owner ownership.Owner, phases []provisioner.Phase, options activate.Options) activate.Result
 	Prune(ctx context.Context, c client.Client, owner ownership.Owner, phases []provisioner.Phase, options activate.Options) activate.Result
 	Teardown(ctx context.Context, c client.Client, owner ownership.Owner, phases []provisioner.Phase, options activate.Options) activate.Result
-	Forget(owner types.UID)
+	Forget(owner ownership.Owner)
 }
 
 // Watcher keeps what is known about the objects. See package watch.

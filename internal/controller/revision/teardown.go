@@ -17,6 +17,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 )
 
@@ -141,13 +142,13 @@ func (c *Controller) release(ctx context.Context, w *work, reason, message strin
 	controllerutil.RemoveFinalizer(w.instance, v1alpha1.FinalizerTeardown)
 	err := c.Client.Patch(ctx, w.instance, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
 	c.Watcher.Release(w.instance.UID)
-	c.Engine.Forget(w.instance.UID)
+	c.Engine.Forget(owner(w.instance))
 	c.health.forget(w.instance.UID)
 	return ctrl.Result{}, nil
 }
@@ -167,7 +168,7 @@ func (c *Controller) reportTeardown(ctx context.Context, w *work, reason, messag
 	w.instance.Status.ObservedGeneration = w.instance.Generation
 	err := status.Patch(ctx, c.Client, w.instance, before)
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	return ctrl.Result{RequeueAfter: pause}, client.IgnoreNotFound(err)
 }
