@@ -12,13 +12,13 @@ import (
 func TestExamplesAreAcceptedByKubectl(t *testing.T) {
 	env := cluster.Env(t)
 	examples := filepath.Join(mustDir(t), "..", "examples")
-	for _, version := range []string{"v1", "v2"} {
+	t.Cleanup(func() {
+		_, _ = env.Kubectl(context.Background(), "delete", "-f", filepath.Join(examples, "notes", "v2"), "--wait=false", "--ignore-not-found")
+	})
+	for _, version := range []string{"v1", "v2"} { // the second over the first
 		t.Run("notes "+version, func(t *testing.T) {
 			// For real, in order and with the namespace first, as its objects are needed to accept others.
 			files := filepath.Join(examples, "notes", version)
-			t.Cleanup(func() {
-				_, _ = env.Kubectl(context.Background(), "delete", "-f", files, "--wait=false", "--ignore-not-found")
-			})
 			kubectl(t, env, "apply", "--server-side", "-f", filepath.Join(files, "namespace.yaml"), "-f", filepath.Join(files, "crd.yaml"))
 			kubectl(t, env, "wait", "--for=condition=Established", "crd/notebooks.notes.example.com", "--timeout=30s")
 			kubectl(t, env, "apply", "--server-side", "--validate=strict", "-f", files)

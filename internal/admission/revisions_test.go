@@ -110,3 +110,37 @@ func TestNamespaceWithManifestSecretsCanBeDeleted(t *testing.T) {
 		return admin.Get(ctx, client.ObjectKeyFromObject(space), space.DeepCopy())
 	})
 }
+
+func TestOnlyTheManagerMakesBundlesInTheNameOfAnInstance(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	user, acting := writer(t, env, namespace)
+	grant(t, env, user, use("mine"))
+	instance := mustCreate(t, env, instanceYAML(namespace, template("mine")))
+	reference := metav1.OwnerReference{
+		APIVersion: instance.GetAPIVersion(), Kind: instance.GetKind(), Name: instance.GetName(), UID: instance.GetUID(),
+	}
+	owned := func(as client.Client) func(context.Context) error {
+		return func(ctx context.Context) error {
+			bundle := object(bundleYAML(namespace, "mine"))
+			bundle.SetOwnerReferences([]metav1.OwnerReference{reference})
+			return as.Create(ctx, bundle, client.DryRunAll)
+		}
+	}
+	const denied = "only the manager makes a Bundle owned by a BundleInstance"
+	expect(t, denied, owned(acting))
+	expect(t, "", owned(as(t, env, manager)))
+
+	patch := `{"metadata":{"ownerReferences":[{"apiVersion":"rukpak.io/v1alpha1","kind":"BundleInstance","name":"` +
+		reference.Name + `","uid":"` + string(reference.UID) + `"}]}}`
+	loose := mustCreate(t, env, bundleYAML(namespace, "mine"))
+	expect(t, denied, dryPatch(acting, loose, "", patch))
+
+	made := object(bundleYAML(namespace, "mine"))
+	made.SetOwnerReferences([]metav1.OwnerReference{reference})
+	if err := adminClient(t, env).Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "", dryPatch(acting, made, "", `{"metadata":{"labels":{"a":"b"}}}`))
+	expect(t, "", dryPatch(acting, made, "", `{"metadata":{"ownerReferences":null}}`))
+}

@@ -29,7 +29,7 @@ func TestSchemaOfProvisionerClass(t *testing.T) {
 		{"unknown approval mode", class("a", provisioner+", approval: {mode: Never}"), `supported values: "Manual", "Automatic"`},
 		{"unknown reclaim policy", class("a", provisioner+", reclaimPolicy: Recycle"), `supported values: "Delete", "Retain"`},
 		{"empty default service account", class("a", provisioner+`, identity: {defaultServiceAccount: ""}`), "spec.identity.defaultServiceAccount"},
-		{"unknown field", class("a", provisioner+", aproval: {}"), `unknown field "spec.aproval"`},
+		{"unknown field", class("a", provisioner+", approvers: {}"), `unknown field "spec.approvers"`},
 	})
 }
 
