@@ -44,6 +44,7 @@ type bench struct {
 
 	mu     sync.Mutex
 	events []string
+	next   int // of the events, the first that no expect has passed
 	logs   []string
 }
 
@@ -100,31 +101,38 @@ func (b *bench) use(t testing.TB, owner ownership.Owner, kinds ...schema.GroupVe
 	}
 }
 
-// expect waits until an event has been told, once or more often, and forgets all until then.
+// expect waits until an event has been told after the one that was expected before.
 func (b *bench) expect(t *testing.T, want string) {
 	t.Helper()
 	eventually(t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		i := slices.Index(b.events, want)
+		i := slices.Index(b.events[b.next:], want)
 		if i < 0 {
 			return false
 		}
-		b.events = b.events[i+1:]
+		b.next += i + 1
 		return true
 	}, func() string {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return "no event " + want + " in:\n" + strings.Join(b.events, "\n")
+		return "no event " + want + " in:\n" + strings.Join(b.events[b.next:], "\n")
 	})
 }
 
-// told returns the events that have been told and contain a text.
-func (b *bench) told(text string) []string {
+// count tells how many events there were so far.
+func (b *bench) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events)
+}
+
+// told returns the events, but for so many first ones, that contain a text.
+func (b *bench) told(from int, text string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []string
-	for _, event := range b.events {
+	for _, event := range b.events[from:] {
 		if strings.Contains(event, text) {
 			out = append(out, event)
 		}

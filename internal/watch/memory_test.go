@@ -97,7 +97,7 @@ func BenchmarkTenThousandObjects(b *testing.B) {
 		w.use(b, red, configMaps)
 		b.ReportMetric(float64(time.Since(begun).Milliseconds()), "ms-to-sync")
 		w.mu.Lock()
-		w.events = nil
+		w.events, w.next = nil, 0
 		w.mu.Unlock()
 		b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
 		w.Release(red.UID)

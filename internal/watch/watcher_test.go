@@ -49,7 +49,7 @@ func TestItTellsWhatHappensToMarkedObjectsAndToNoOthers(t *testing.T) {
 	b.expect(t, "Deleted team/blue ConfigMap "+ns+"/cm")
 	b.delete(t, early)
 	b.expect(t, "Deleted team/red ConfigMap "+ns+"/early")
-	if got := b.told("stranger"); got != nil {
+	if got := b.told(0, "stranger"); got != nil {
 		t.Errorf("told of a stranger's object: %v", got)
 	}
 	if _, ok := b.Get(ownership.ID{Kind: "ConfigMap", Namespace: ns, Name: "stranger"}); ok {
@@ -199,9 +199,13 @@ func TestItGoesOnAfterARestartOfTheAPIServer(t *testing.T) {
 	b := newBench(t, 0)
 	ns := b.env.NewNamespace(t)
 	cm := b.create(t, object(configMaps, ns, "cm", &red))
-	b.use(t, red, configMaps, namespaces)
+	widgets := schema.GroupVersionKind{Group: "watch.example.com", Version: "v1", Kind: "Widget"}
+	installWidgets(t, b, "v1")
+	b.create(t, object(widgets, ns, "w", &red))
+	b.use(t, red, configMaps, namespaces, widgets)
 	b.expect(t, "Added team/red ConfigMap "+ns+"/cm")
 
+	before := b.count()
 	b.env.KillAPIServer()
 	time.Sleep(500 * time.Millisecond)
 	if _, ok := b.Get(ownership.IDOf(cm)); !ok {
@@ -216,7 +220,14 @@ func TestItGoesOnAfterARestartOfTheAPIServer(t *testing.T) {
 	t.Logf("news %s after the API server was ready", time.Since(begun).Round(time.Millisecond))
 	b.create(t, object(configMaps, ns, "new", &blue))
 	b.expect(t, "Added team/blue ConfigMap "+ns+"/new")
-	if got := b.told("Added team/red ConfigMap " + ns + "/cm"); got != nil {
+	if got := b.told(before, "Added team/red ConfigMap "+ns+"/cm"); got != nil {
 		t.Errorf("told again of what was known: %v", got)
 	}
+	widget := object(widgets, ns, "later", &red)
+	b.create(t, widget)
+	b.expect(t, "Added team/red Widget.watch.example.com "+ns+"/later")
+	if got := b.told(before, "Deleted team/red Widget"); got != nil {
+		t.Errorf("an API server that only begins to serve a kind made us forget it: %v", got)
+	}
+	removeWidgets(t, b)
 }
