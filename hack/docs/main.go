@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command docs writes the pages of docs/ that are taken from the code: the reference of all fields, from the
-// generated CRDs. `make generate` calls it, in the root of the repository.
+// generated CRDs, and of all commands, from their help. `make generate` calls it, in the root of the repository.
 package main
 
 import (
@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	basesDir = "config/crd/bases"
-	page     = "docs/reference/v1alpha1.md"
+	basesDir     = "config/crd/bases"
+	fieldsPage   = "docs/reference/v1alpha1.md"
+	commandsPage = "docs/reference/cli.md"
 )
 
 func main() {
@@ -26,15 +27,33 @@ func main() {
 }
 
 func run(root string) error {
-	definitions, err := load(filepath.Join(root, basesDir))
+	pages, err := render(root)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(root, page)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
+	for page, text := range pages {
+		path := filepath.Join(root, page)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody to read
+			return err
+		}
 	}
-	return os.WriteFile(path, []byte(reference(definitions)), 0o644) //nolint:gosec // a page for everybody to read
+	return nil
+}
+
+// render gives the generated pages by their paths.
+func render(root string) (map[string]string, error) {
+	definitions, err := load(filepath.Join(root, basesDir))
+	if err != nil {
+		return nil, err
+	}
+	all, err := commands()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{fieldsPage: reference(definitions), commandsPage: all}, nil
 }
 
 // load reads the CRDs of a folder, in the order of their file names.

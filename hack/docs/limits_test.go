@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What docs/limits.md says, and the expression in the code that makes it true. When the code changes, so must the page.
+func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs", "limits.md"))
+	for _, test := range []struct{ file, constant, value, row string }{
+		{"internal/unpack/limits.go", "CompressedBytes:", "1 << 30,", "| 1 GiB | `--limit-compressed-bytes` |"},
+		{"internal/unpack/limits.go", "UnpackedBytes:", "4 << 30,", "| 4 GiB | `--limit-unpacked-bytes` |"},
+		{"internal/unpack/limits.go", "FileBytes:", "1 << 30,", "| 1 GiB | `--limit-file-bytes` |"},
+		{"internal/unpack/limits.go", "Files:", "100_000,", "| 100,000 | `--limit-files` |"},
+		{"internal/unpack/limits.go", "PathBytes:", "1024,", "| 1,024 | `--limit-path-bytes` |"},
+		{"internal/unpack/limits.go", "PathDepth:", "64,", "| 64 | `--limit-path-depth` |"},
+		{"internal/unpack/limits.go", "Ratio:", "200,", "| 200 | `--limit-ratio` |"},
+		{"internal/unpack/limits.go", "ratioFloor =", "32 << 20", "more than 32 MiB"},
+		{"internal/provisioners/plain/plain.go", "maxFiles =", "64 << 20", "files that are read | 64 MiB |"},
+		{"internal/provisioners/plain/plain.go", "maxDocument =", "16 << 20", "document | 16 MiB |"},
+		{"internal/provisioners/plain/plain.go", "maxExpanded =", "4 << 20", "one document | 4 MiB |"},
+		{"internal/provisioners/plain/plain.go", "maxDepth =", "500", "| Levels of nesting | 500 |"},
+		{"internal/provisioners/plain/plain.go", "maxObjects =", "50_000", "| Objects | 50,000 |"},
+		{"internal/provisioners/plain/plain.go", "maxFaults =", "20", "one error lists | 20 |"},
+		{"internal/manifest/set.go", "MaxBytes =", "128 << 20", "| Encoded bytes | 128 MiB |"},
+		{"internal/manifest/pack.go", "MaxPart =", "900 << 10", "| 900 KiB |"},
+		{"internal/manifest/pack.go", "MaxParts =", "64", "| Such Secrets | 64 |"},
+		{"internal/controller/status/status.go", "MaxMessage =", "8 << 10", "| 8 KiB, one line |"},
+	} {
+		code := strings.Join(strings.Fields(read(t, filepath.Join(root, test.file))), " ")
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(test.constant+" "+test.value) + `(\W|$)`).MatchString(code) {
+			t.Errorf("%s: %s is no longer %s: say so in docs/limits.md and here", test.file, test.constant, test.value)
+		}
+		if !strings.Contains(page, test.row) {
+			t.Errorf("docs/limits.md does not say %q", test.row)
+		}
+	}
+}
