@@ -16,7 +16,7 @@ func TestOneLineJoinsLinesAndCutsAtTheLimit(t *testing.T) {
 		{name: "one line stays", in: "a", want: "a"},
 		{name: "lines are joined", in: "a\n  b\n\nc\n", want: "a; b; c"},
 		{name: "a long message is cut and says so", in: strings.Repeat("x", MaxMessage+1), want: strings.Repeat("x", MaxMessage-4) + " ..."},
-		{name: "a cut never splits a character", in: strings.Repeat("x", MaxMessage-5) + "ää", want: strings.Repeat("x", MaxMessage-5) + " ..."},
+		{name: "a cut never splits a character", in: strings.Repeat("x", MaxMessage-5) + "äääää", want: strings.Repeat("x", MaxMessage-5) + " ..."},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
