@@ -93,14 +93,7 @@ func (c *creation) printCreated(object client.Object) error {
 	if c.dryRun != dryRunNone {
 		done += " (dry run)"
 	}
-	if c.output.format == formatName {
-		done = ""
-	}
-	format := c.output.format
-	if format == "" {
-		format = formatName
-	}
-	return c.object(object, format, done)
+	return c.object(object, c.output.format, done)
 }
 
 // next tells a person, not a script, what usually comes next.

@@ -39,6 +39,13 @@ type verdict struct {
 	title string // what it is about, "web-2" or "web"
 }
 
+func (v verdict) String() string {
+	if v.done {
+		return v.title + " " + v.text
+	}
+	return v.title + ": " + v.text
+}
+
 // judge is pure: it looks at an instance and its newest revision, which is nil if there is none.
 func judge(g goal, instance *v1alpha1.BundleInstance, revision *v1alpha1.InstanceRevision) verdict {
 	if g == goalDeleted {

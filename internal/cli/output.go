@@ -54,7 +54,8 @@ func (o *output) check(cmd *cobra.Command) error {
 // forPeople says that no format was asked for that a program reads.
 func (o *output) forPeople() bool { return o.format == "" || o.format == formatWide }
 
-// object prints an object or a list of the API; done is what -o name says about it, such as "created".
+// object prints an object or a list of the API; without a format that is its
+// name and what was done with it, such as "created".
 func (s *session) object(object runtime.Object, format, done string) error {
 	flags := genericclioptions.NewPrintFlags(done)
 	flags.OutputFormat = &format

@@ -110,7 +110,7 @@ func (s *session) progress() *progress.Line {
 }
 
 // canAsk says whether there is somebody to ask.
-func (s *session) canAsk() bool { return isTerminal(s.In) && isTerminal(s.ErrOut) }
+func (s *session) canAsk() bool { return isTerminal(s.In) }
 
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)

@@ -103,15 +103,9 @@ func (s *session) change(ctx context.Context, name string, mutate func(*v1alpha1
 }
 
 func (v *updateVerb) printChanged(instance *v1alpha1.BundleInstance, changed bool) error {
-	done, format := "changed", v.output.format
+	done := "changed"
 	if !changed {
 		done = "unchanged"
 	}
-	switch format {
-	case formatName:
-		done = ""
-	case "":
-		format = formatName
-	}
-	return v.object(instance, format, done)
+	return v.object(instance, v.output.format, done)
 }

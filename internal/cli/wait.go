@@ -67,7 +67,7 @@ func (v *waitVerb) run(ctx context.Context, name string) error {
 		return err
 	}
 	line.Close()
-	v.print("%s %s", reached.title, reached.text)
+	v.print("%s", reached)
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 		if !time.Now().Before(deadline) {
 			return told, s.blocked(told, told.wait)
 		}
-		line.Show("%s %s", told.title, told.text)
+		line.Show("%s", told)
 		if err := sleep(ctx, pollInterval); err != nil {
 			return told, err
 		}
@@ -123,10 +123,10 @@ func (s *session) look(ctx context.Context, name string, g goal, decide judgemen
 // blocked is the error of a wait that ended without reaching its goal.
 func (s *session) blocked(told verdict, code int) *problem {
 	if code == ExitTimeout {
-		return failf(code, "the time is up: %s %s", told.title, told.text).
+		return failf(code, "the time is up: %s", told).
 			hintf("\"%s describe %s\" tells more; --timeout waits longer", s.program, told.title)
 	}
-	found := failf(code, "%s %s", told.title, told.text)
+	found := failf(code, "%s", told)
 	switch code {
 	case ExitWaiting:
 		return found.hintf("look with \"%s plan %s\", decide with \"%s approve %s\"", s.program, told.title, s.program, told.title)
