@@ -5,7 +5,6 @@ package watch
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -29,8 +28,10 @@ const (
 
 // Event is news about an object that carries an owner mark.
 type Event struct {
-	Type  EventType
-	Owner ownership.Owner // as the mark says; it may not exist any more
+	Type EventType
+	// Owner is whom the object belongs to by its mark. If that is an owner that uses the watcher, it is as that said, even
+	// if somebody changed the name in the mark; others may not exist any more.
+	Owner ownership.Owner
 	ID    ownership.ID
 	// Minor is true for a change of nothing that is ours: the status, or fields that others manage. It may change
 	// the health of an object but is no drift.
@@ -65,6 +66,11 @@ func (w *Watcher) emit(events []Event) {
 	}
 	w.mu.RLock()
 	listeners := w.listeners
+	for i := range events {
+		if u := w.owners[events[i].Owner.UID]; u != nil {
+			events[i].Owner = u.owner
+		}
+	}
 	w.mu.RUnlock()
 	for _, event := range events {
 		for _, listen := range listeners {
@@ -73,22 +79,15 @@ func (w *Watcher) emit(events []Event) {
 	}
 }
 
-// syncedEvents makes the event that a kind is in the cache, for each of its users.
+// syncedEvents makes the event that a kind is in the cache, for each of its users; emit knows their names.
 func (w *Watcher) syncedEvents(k *kind) []Event {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	events := make([]Event, 0, len(k.users))
 	for uid := range k.users {
 		events = append(events, Event{
-			Type: Synced, Owner: w.ownerLocked(uid), ID: ownership.ID{Group: k.gk.Group, Kind: k.gk.Kind},
+			Type: Synced, Owner: ownership.Owner{UID: uid}, ID: ownership.ID{Group: k.gk.Group, Kind: k.gk.Kind},
 		})
 	}
 	return events
-}
-
-func (w *Watcher) ownerLocked(uid types.UID) ownership.Owner {
-	if u := w.owners[uid]; u != nil {
-		return u.owner
-	}
-	return ownership.Owner{UID: uid}
 }

@@ -39,6 +39,8 @@ func TestItTellsWhatHappensToMarkedObjectsAndToNoOthers(t *testing.T) {
 	b.expect(t, "Changed team/red ConfigMap "+ns+"/cm minor")
 	b.patch(t, cm, `{"data":{"a":"2"}}`)
 	b.expect(t, "Changed team/red ConfigMap "+ns+"/cm")
+	b.patch(t, cm, `{"metadata":{"labels":{"rukpak.io/instance-name":"forged"}}}`)
+	b.expect(t, "Changed team/red ConfigMap "+ns+"/cm")
 	b.patch(t, cm, `{"metadata":{"labels":{"rukpak.io/instance-uid":"blue-uid","rukpak.io/instance-name":"blue"}}}`)
 	b.expect(t, "Deleted team/red ConfigMap "+ns+"/cm")
 	b.expect(t, "Added team/blue ConfigMap "+ns+"/cm")
