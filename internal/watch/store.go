@@ -90,8 +90,10 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add and Update put an object in.
-func (s *store) Add(object any) error    { return s.change(object, s.put) }
+// Add puts an object in.
+func (s *store) Add(object any) error { return s.change(object, s.put) }
+
+// Update puts an object in the place of an older state of it.
 func (s *store) Update(object any) error { return s.change(object, s.put) }
 
 // Delete takes an object out.
