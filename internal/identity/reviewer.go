@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// reviewsAtOnce bounds the access reviews of one call that are under way.
+const reviewsAtOnce = 16
+
+// Reviewer asks the API server what service accounts may do: all its
+// authorizers, not only RBAC.
+type Reviewer struct {
+	client client.Client
+}
+
+// NewReviewer asks in the name of c, which needs to create SubjectAccessReviews.
+func NewReviewer(c client.Client) *Reviewer { return &Reviewer{client: c} }
+
+// Missing gives what the account lacks of needed, sorted. It asks for all
+// names first, and name by name only for what is denied then.
+func (r *Reviewer) Missing(ctx context.Context, namespace, account string, needed []Access) ([]Access, error) {
+	broad := sets.New[Access]()
+	for _, access := range needed {
+		access.Name = ""
+		broad.Insert(access)
+	}
+	denied, err := r.denied(ctx, namespace, account, broad)
+	if err != nil {
+		return nil, err
+	}
+	narrow, missing := sets.New[Access](), sets.New[Access]()
+	for _, access := range needed {
+		all := access
+		all.Name = ""
+		switch {
+		case !denied.Has(all):
+		case access.Name == "":
+			missing.Insert(all)
+		default:
+			narrow.Insert(access)
+		}
+	}
+	named, err := r.denied(ctx, namespace, account, narrow)
+	if err != nil {
+		return nil, err
+	}
+	for access := range named {
+		access.Name = "" // whoever grants it grants it for all names
+		missing.Insert(access)
+	}
+	result := missing.UnsortedList()
+	slices.SortFunc(result, Access.compare)
+	return result, nil
+}
+
+// May tells whether the account may do one thing.
+func (r *Reviewer) May(ctx context.Context, namespace, account string, access Access) (bool, error) {
+	denied, err := r.denied(ctx, namespace, account, sets.New(access))
+	return len(denied) == 0, err
+}
+
+func (r *Reviewer) denied(ctx context.Context, namespace, account string, asked sets.Set[Access]) (sets.Set[Access], error) {
+	denied := sets.New[Access]()
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for access := range asked {
+		group.Go(func() error {
+			allowed, err := r.review(ctx, namespace, account, access)
+			if err != nil {
+				return fmt.Errorf("ask whether ServiceAccount %s/%s may %s: %w", namespace, account, access, err)
+			}
+			if !allowed {
+				mu.Lock()
+				denied.Insert(access)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	return denied, group.Wait()
+}
+
+func (r *Reviewer) review(ctx context.Context, namespace, account string, access Access) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   User(namespace, account),
+		Groups: append(serviceaccount.MakeGroupNames(namespace), "system:authenticated"),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: access.Verb, Group: access.Group, Resource: access.Resource, Subresource: access.Subresource,
+			Namespace: access.Namespace, Name: access.Name,
+		},
+	}}
+	if err := r.client.Create(ctx, review); err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
