@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	readyTime  = 90 * time.Second      // for one server on a machine that is busy with other tests
+	readyTime  = 3 * time.Minute       // for one server on a machine that is busy with other tests
 	readyPause = 50 * time.Millisecond // between two looks
 	stopGrace  = 3 * time.Second       // for requests under way; open watches would make it wait for ever
 	probeTime  = 5 * time.Second       // for one look
@@ -28,8 +28,22 @@ var errPortTaken = errors.New("the port was taken by another program")
 func (e *Env) url() string { return "https://" + e.apiPort.Address() }
 
 // StartAPIServer starts kube-apiserver and waits until it is ready. After StopAPIServer it comes back at the same
-// address, with the same data and credentials.
+// address, with the same data and credentials. The controllers, the scheduler and kwok are started anew with it: left
+// alone, they would wait up to a minute before they tried to reach it again.
 func (e *Env) StartAPIServer(ctx context.Context) error {
+	if err := e.startAPIServer(ctx); err != nil || len(e.players) == 0 {
+		return err
+	}
+	for _, player := range e.players {
+		player.Stop(0)
+	}
+	if err := e.startPlayers(); err != nil {
+		return err
+	}
+	return e.awaitControllers(ctx)
+}
+
+func (e *Env) startAPIServer(ctx context.Context) error {
 	if e.apiServer != nil {
 		return errors.New("the API server runs already")
 	}
@@ -42,7 +56,7 @@ func (e *Env) StartAPIServer(ctx context.Context) error {
 }
 
 // StopAPIServer ends kube-apiserver as an upgrade of it would: connections break, requests under way may finish.
-// Data, and all other servers of the environment, stay.
+// The data stays.
 func (e *Env) StopAPIServer() {
 	if e.apiServer != nil {
 		e.apiServer.Stop(stopGrace)

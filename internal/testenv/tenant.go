@@ -29,7 +29,8 @@ func (e *Env) NewNamespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// ServiceAccount makes a service account that may do what the rules say in its own namespace, and returns its name.
+// ServiceAccount makes a service account that may do what the rules say in its own namespace, and returns its name
+// once the API server grants it.
 func (e *Env) ServiceAccount(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	client, name := e.clientset(t), e.account(t, namespace)
@@ -42,11 +43,12 @@ func (e *Env) ServiceAccount(t testing.TB, namespace string, rules ...rbacv1.Pol
 	if _, err := client.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("role binding of service account %s/%s: %v", namespace, name, err)
 	}
+	e.awaitRights(t, Account(namespace, name), namespace, rules)
 	return name
 }
 
 // ClusterServiceAccount makes a service account that may do what the rules say in the whole cluster, and returns its
-// name. Its cluster role and binding are deleted at the end of the test.
+// name once the API server grants it. Its cluster role and binding are deleted at the end of the test.
 func (e *Env) ClusterServiceAccount(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	client, name := e.clientset(t).RbacV1(), e.account(t, namespace)
@@ -63,6 +65,7 @@ func (e *Env) ClusterServiceAccount(t testing.TB, namespace string, rules ...rba
 		_ = client.ClusterRoleBindings().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
 		_ = client.ClusterRoles().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
 	})
+	e.awaitRights(t, Account(namespace, name), "", rules)
 	return name
 }
 

@@ -126,7 +126,7 @@ func (e *Env) up(ctx context.Context) (err error) {
 	if e.etcd, err = process.Start(e.etcdSpec()); err != nil {
 		return err
 	}
-	if err := e.StartAPIServer(ctx); err != nil {
+	if err := e.startAPIServer(ctx); err != nil {
 		return err
 	}
 	e.say("API server %s is ready after %s", e.url(), time.Since(begun).Round(100*time.Millisecond))
@@ -153,6 +153,7 @@ func (e *Env) startPlayers() error {
 	if e.options.Nodes > 0 {
 		specs = append(specs, e.schedulerSpec(), e.kwokSpec())
 	}
+	e.players = nil
 	for _, spec := range specs {
 		player, err := process.Start(spec)
 		if err != nil {

@@ -4,7 +4,7 @@ package testenv_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -80,7 +80,7 @@ func TestServiceAccountMayDoWhatItsRulesSayAndNoMore(t *testing.T) {
 	name := env.ServiceAccount(t, namespace, rules)
 
 	config := env.Config()
-	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, name)}
+	config.Impersonate = rest.ImpersonationConfig{UserName: testenv.Account(namespace, name)}
 	client := clientset(t, config)
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}
 	if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), settings, metav1.CreateOptions{}); err != nil {
@@ -99,7 +99,7 @@ func TestClusterServiceAccountReachesAllNamespaces(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	name := env.ClusterServiceAccount(t, namespace, testenv.Everything())
 	config := env.Config()
-	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, name)}
+	config.Impersonate = rest.ImpersonationConfig{UserName: testenv.Account(namespace, name)}
 	if _, err := clientset(t, config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -113,6 +113,26 @@ func TestKubectlErrorSaysWhatKubectlSaid(t *testing.T) {
 	_, err := env.Kubectl(t.Context(), "get", "pod", "absent")
 	if err == nil || !strings.Contains(err.Error(), `pods "absent" not found`) {
 		t.Errorf("got error %v, want what kubectl printed", err)
+	}
+}
+
+func TestKindsOfRukPakAreServedOnceInstalled(t *testing.T) {
+	env := cluster.Env(t)
+	for range 2 { // a second time changes nothing
+		if err := env.InstallCRDs(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := kubectl(t, env, "api-resources", "--api-group=rukpak.io", "-o", "name")
+	if !strings.Contains(got, "bundleinstances.rukpak.io\n") {
+		t.Errorf("served: %q", got)
+	}
+}
+
+func TestInstallOfCRDsThatAreNotThereFails(t *testing.T) {
+	env := cluster.Env(t)
+	if err := env.InstallCRDs(t.Context(), "testdata/none"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that the folder does not exist", err)
 	}
 }
 
