@@ -34,6 +34,7 @@ func goals() []string {
 type verdict struct {
 	done  bool
 	code  int    // 0: it may still come about; else it will not without somebody's help, and this is the exit code
+	stuck bool   // somebody has to mend something; it is not waited for long
 	wait  int    // the exit code if the time is up now
 	text  string // one line: what happened or what is waited for
 	title string // what it is about, "web-2" or "web"
@@ -79,13 +80,7 @@ func upToDate(instance *v1alpha1.BundleInstance) bool {
 	if ready == nil {
 		return false
 	}
-	switch ready.Reason {
-	case v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleNotReady, v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed,
-		v1alpha1.ReasonClassNotReady, v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig,
-		v1alpha1.ReasonRenderFailed, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonNoRevision, v1alpha1.ReasonTransientError:
-		return false
-	}
-	return true
+	return !state.Early(ready.Reason)
 }
 
 func reached(g goal, instance *v1alpha1.BundleInstance, revision *v1alpha1.InstanceRevision) bool {
@@ -118,23 +113,30 @@ func early(instance *v1alpha1.BundleInstance) verdict {
 		told.text = "the manager has not looked at the change yet"
 		return told
 	}
-	switch found.Word {
-	case v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig, v1alpha1.ReasonRevisionNotFound:
-		told.code = ExitFailed
-	}
+	told.ends(found.Word)
 	return told
+}
+
+// ends says that it will not come about, at once or unless it changes soon.
+func (v *verdict) ends(word string) {
+	switch state.OutlookOf(word) {
+	case state.Hopeless:
+		v.code = ExitFailed
+	case state.NeedHelp:
+		v.stuck = true
+	case state.Open:
+	}
+	if word == state.Denied {
+		v.code = ExitDenied
+	}
 }
 
 // judgeRevision judges a revision that is not where it should be.
 func judgeRevision(revision *v1alpha1.InstanceRevision) verdict {
 	found := state.OfRevision(revision)
 	told := verdict{title: revision.Name, wait: ExitTimeout, text: sentence(found)}
-	switch found.Word {
-	case state.Denied:
-		told.code = ExitDenied
-	case state.Failed:
-		told.code = ExitFailed
-	case state.Waiting:
+	told.ends(found.Word)
+	if found.Word == state.Waiting {
 		told.wait = ExitWaiting
 	}
 	if counts := revision.Status.Objects; counts != nil && found.Mood == state.Busy && counts.Total > 0 && !strings.Contains(found.Message, " of ") {

@@ -8,14 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/progress"
+	"rukpak.io/rukpak/internal/cli/state"
 )
 
 // pollInterval is how often the API server is asked while somebody waits.
 const pollInterval = 400 * time.Millisecond
+
+// stuckPatience is how long it is waited for something that somebody has to
+// mend: long enough that a controller has looked again, should it be mended.
+const stuckPatience = 20 * time.Second
 
 // defaultTimeout is that of everything that waits; it is the default progressDeadline.
 const defaultTimeout = 10 * time.Minute
@@ -33,9 +40,10 @@ func (s *session) waitCommand() *cobra.Command {
 		Short: "Wait until an instance is ready, or planned, approved, active, healthy, deleted",
 		Long: `Waits until an instance is what --for says, and shows what it waits for meanwhile.
 
-It ends early, with a code of its own, when that cannot come about without help: the revision
-was denied (4) or failed (5). When the time is up the code is 3 if a revision still waits for
-approval, and else 6. "help exit-codes" lists all codes.`,
+It ends early, with a code of its own, when that cannot come about without help: the revision was denied (4),
+or it or its content failed (5); where somebody has to mend something, such as a missing service account, it
+looks again for 20 seconds first. When the time is up the code is 3 if a revision still waits for approval,
+and else 6. "help exit-codes" lists all codes.`,
 		Example: `  # Until the newest revision is active and healthy
   rukpak wait web
 
@@ -82,7 +90,8 @@ func (s *session) await(ctx context.Context, name string, g goal, timeout time.D
 type judgement func(*v1alpha1.BundleInstance, *v1alpha1.InstanceRevision) verdict
 
 func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout time.Duration, line *progress.Line, decide judgement) (verdict, error) {
-	deadline := time.Now().Add(timeout)
+	began := time.Now()
+	deadline := began.Add(timeout)
 	for first := true; ; first = false {
 		told, err := s.look(ctx, name, g, decide)
 		switch {
@@ -94,6 +103,8 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 			return told, nil
 		case told.code != 0:
 			return told, s.blocked(told, told.code)
+		case told.stuck && time.Since(began) >= stuckPatience:
+			return told, s.blocked(told, ExitFailed)
 		}
 		if !time.Now().Before(deadline) {
 			return told, s.blocked(told, told.wait)
@@ -117,7 +128,28 @@ func (s *session) look(ctx context.Context, name string, g goal, decide judgemen
 	if err != nil && codeOf(err) != ExitNotFound { // a revision that is gone by now is no more the newest
 		return verdict{}, err
 	}
-	return decide(instance, revision), nil
+	told := decide(instance, revision)
+	if !told.done && told.code == 0 && !told.stuck {
+		s.lookAtBundle(ctx, instance, &told)
+	}
+	return told, nil
+}
+
+// lookAtBundle finds out whether a bundle that is not ready ever will be.
+func (s *session) lookAtBundle(ctx context.Context, instance *v1alpha1.BundleInstance, told *verdict) {
+	ready := meta.FindStatusCondition(instance.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonBundleNotReady || instance.Status.ObservedGeneration != instance.Generation {
+		return
+	}
+	cluster, err := s.client()
+	if err != nil {
+		return
+	}
+	bundle := &v1alpha1.Bundle{}
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: instance.Namespace, Name: instance.Status.BundleName}, bundle); err != nil {
+		return // the instance's own words must do
+	}
+	told.ends(state.OfBundle(bundle).Word)
 }
 
 // blocked is the error of a wait that ended without reaching its goal.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/source"
 )
 
 // Mood is how good a state is.
@@ -78,12 +79,52 @@ func moodOf(reason string) Mood {
 	case v1alpha1.ReasonUnpacking, v1alpha1.ReasonResolved, v1alpha1.ReasonPlanning, v1alpha1.ReasonActivating,
 		v1alpha1.ReasonInProgress, v1alpha1.ReasonWaitingForObjects, v1alpha1.ReasonWaitingForApproval,
 		v1alpha1.ReasonNoRevision, v1alpha1.ReasonRevisionNotActive, v1alpha1.ReasonBundleNotReady,
-		v1alpha1.ReasonTransientError, v1alpha1.ReasonDeleting, v1alpha1.ReasonApproved, v1alpha1.ReasonAutomatic:
+		v1alpha1.ReasonTransientError, v1alpha1.ReasonDeleting, v1alpha1.ReasonApproved, v1alpha1.ReasonAutomatic,
+		v1alpha1.ReasonPruning:
 		return Busy
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonSuperseded:
 		return Quiet
 	}
 	return Bad
+}
+
+// Early says of a reason for which an instance is not Ready that there is no
+// revision yet for its spec as it is now: something has to come about before.
+func Early(reason string) bool {
+	switch reason {
+	case Unseen, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleNotReady, v1alpha1.ReasonBundleConflict,
+		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady,
+		v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig,
+		v1alpha1.ReasonRenderFailed, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonNoRevision, v1alpha1.ReasonTransientError:
+		return true
+	}
+	return false
+}
+
+// Outlook is what will become of a state that is not the one hoped for.
+type Outlook int
+
+// Outlooks.
+const (
+	Open     Outlook = iota // it may change by itself, or with an approval
+	NeedHelp                // somebody has to mend something elsewhere: a service account, a registry, an object in the way
+	Hopeless                // it stays so until the instance or its content changes
+)
+
+// OutlookOf judges the word of a state, and the reasons that a Bundle is not Ready for.
+func OutlookOf(word string) Outlook {
+	switch word {
+	case v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig, v1alpha1.ReasonRevisionNotFound, Failed, Denied,
+		source.ReasonInvalidReference, source.ReasonNoPlatform, source.ReasonUnsupportedMediaType,
+		source.ReasonLimitExceeded, source.ReasonUnsafeContent, source.ReasonEmptyContent:
+		return Hopeless
+	case v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleConflict,
+		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady, v1alpha1.ReasonInvalidSecret,
+		v1alpha1.ReasonPermissionsMissing, v1alpha1.ReasonCollision, v1alpha1.ReasonImmutableField, v1alpha1.ReasonManifestCorrupt,
+		source.ReasonNotFound, source.ReasonAuthenticationFailed, source.ReasonContentMismatch:
+		return NeedHelp
+	}
+	return Open
 }
 
 // OfClass judges a ProvisionerClass.
@@ -121,7 +162,7 @@ func OfInstance(instance *v1alpha1.BundleInstance) State {
 		return State{Word: v1alpha1.ReasonSuspended, Message: cmp.Or(whole.Message, "spec.suspend is true"), Mood: Quiet}
 	}
 	approved := find(conditions, v1alpha1.ConditionApproved)
-	if whole.Word == Ready || instance.Status.Pending == nil || approved.Status == metav1.ConditionTrue {
+	if whole.Word == Ready || Early(whole.Word) || instance.Status.Pending == nil || approved.Status == metav1.ConditionTrue {
 		return whole
 	}
 	switch approved.Reason {
