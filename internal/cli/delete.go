@@ -85,7 +85,11 @@ func (v *deleteVerb) run(ctx context.Context, known kind, names []string) error 
 			return err
 		}
 		line.Close()
-		v.print("%s %q deleted", known.name, name)
+		if v.wait {
+			v.print("%s %q deleted", known.name, name)
+		} else {
+			v.print("%s %q deletion has begun", known.name, name)
+		}
 	}
 	return nil
 }
