@@ -178,6 +178,12 @@ func TestLayersOfOneArtifactShareTheLimits(t *testing.T) {
 	if err := budget.Unpacked(one); !isLimit(err) || !strings.Contains(err.Error(), `"files"`) {
 		t.Errorf("files: %v", err)
 	}
+	if err := errors.Join(budget.Compressed(0), NewBudget(Limits{Layers: 1}).Compressed(0)); !isLimit(err) {
+		t.Errorf("layers: %v", err) // the budget above is used up, the new one is not
+	}
+	if err := NewBudget(Limits{Layers: 1}).Compressed(0); err != nil {
+		t.Errorf("one layer: %v", err)
+	}
 	if err := NewBudget(Limits{Files: -1, UnpackedBytes: -1, CompressedBytes: -1}).Compressed(1 << 62); err != nil {
 		t.Errorf("without limits: %v", err)
 	}

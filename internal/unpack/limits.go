@@ -18,6 +18,7 @@ type Limits struct {
 	Files           int64 // entries of all layers: files, folders, links, whiteouts
 	PathBytes       int64 // of one name, and of what one link says
 	PathDepth       int64 // parts of one name
+	Layers          int64 // of one artifact
 	Ratio           int64 // unpacked to compressed bytes of one layer, once it has unpacked to 32 MiB
 }
 
@@ -30,6 +31,7 @@ var DefaultLimits = Limits{
 	Files:           100_000,
 	PathBytes:       1024,
 	PathDepth:       64,
+	Layers:          256,
 	Ratio:           200,
 }
 
@@ -53,9 +55,10 @@ var (
 	limitFiles      = limit{"files", "files, folders and links of one artifact", func(l *Limits) *int64 { return &l.Files }}
 	limitPathBytes  = limit{"path-bytes", "bytes of one name", func(l *Limits) *int64 { return &l.PathBytes }}
 	limitPathDepth  = limit{"path-depth", "parts of one name", func(l *Limits) *int64 { return &l.PathDepth }}
+	limitLayers     = limit{"layers", "layers of one artifact", func(l *Limits) *int64 { return &l.Layers }}
 	limitRatio      = limit{"ratio", "unpacked bytes for each compressed one", func(l *Limits) *int64 { return &l.Ratio }}
 
-	allLimits = []limit{limitCompressed, limitUnpacked, limitFileBytes, limitFiles, limitPathBytes, limitPathDepth, limitRatio}
+	allLimits = []limit{limitCompressed, limitUnpacked, limitFileBytes, limitFiles, limitPathBytes, limitPathDepth, limitLayers, limitRatio}
 )
 
 // FlagSet is the part of *flag.FlagSet, and of pflag's, that Register needs.
@@ -114,6 +117,7 @@ func (l *Limits) check(which limit, have int64) error {
 // layers may be unpacked at once.
 type Budget struct {
 	limits     Limits
+	layers     atomic.Int64
 	compressed atomic.Int64
 	unpacked   atomic.Int64
 	files      atomic.Int64
@@ -122,9 +126,12 @@ type Budget struct {
 // NewBudget begins to count.
 func NewBudget(limits Limits) *Budget { return &Budget{limits: limits} }
 
-// Compressed counts the size of a layer before it is fetched. It gives a
-// *LimitError if the layers are too large together.
+// Compressed counts a layer and its size before it is fetched. It gives a
+// *LimitError if the layers are too many or too large together.
 func (b *Budget) Compressed(size int64) error {
+	if err := b.limits.check(limitLayers, b.layers.Add(1)); err != nil {
+		return err
+	}
 	return b.limits.check(limitCompressed, b.compressed.Add(size))
 }
 

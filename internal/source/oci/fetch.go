@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sync/errgroup"
+
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/unpack"
+)
+
+// Fetch brings pinned content into the store and gives its tree. Only layers
+// that the store lacks are fetched; of several calls that want the same layer,
+// one fetches it. It is safe to repeat, and to kill at any moment.
+//
+// Errors are *source.Error. Content without any file is an error: taken for a
+// valid bundle it would remove everything that an instance has.
+func (f *Fetcher) Fetch(ctx context.Context, src Source, pinned source.Pinned) (content.Tree, Stats, error) {
+	ref, err := name.NewDigest(pinned.Ref)
+	if err != nil || ref.DigestStr() != pinned.Digest.String() {
+		return content.Tree{}, Stats{}, &source.Error{Kind: source.Terminal, Reason: source.ReasonInvalidReference,
+			Err: fmt.Errorf("oci %q: it is not a reference by the digest %s", pinned.Ref, pinned.Digest)}
+	}
+	tree, stats, err := f.fetch(ctx, src, ref)
+	if err != nil {
+		return content.Tree{}, stats, f.classify(ctx, src, ref, err)
+	}
+	return tree, stats, nil
+}
+
+func (f *Fetcher) fetch(ctx context.Context, src Source, ref name.Digest) (content.Tree, Stats, error) {
+	var doc *document
+	puller, err := f.withCredentials(ctx, src, ref.Context(), func(puller *remote.Puller) (err error) {
+		doc, err = f.manifest(ctx, puller, ref)
+		return err
+	})
+	if err != nil {
+		return content.Tree{}, Stats{}, err
+	}
+	budget := unpack.NewBudget(f.options.Limits)
+	layers, err := layersOf(doc, budget)
+	if err != nil {
+		return content.Tree{}, Stats{}, err
+	}
+	session, err := f.store.Begin()
+	if err != nil {
+		return content.Tree{}, Stats{}, err
+	}
+	defer session.Close()
+	fetch := &fetch{fetcher: f, puller: puller, repository: ref.Context(), session: session, budget: budget, layers: layers}
+	tree, err := fetch.run(ctx)
+	if err == nil && tree.Files == 0 {
+		err = failed(source.Terminal, source.ReasonEmptyContent, ref, fmt.Errorf("its %d layers hold no file", len(layers)))
+	}
+	return tree, fetch.stats, err
+}
+
+// fetch is the work on one artifact.
+type fetch struct {
+	fetcher    *Fetcher
+	puller     *remote.Puller
+	repository name.Repository
+	session    *content.Session
+	budget     *unpack.Budget
+	layers     []layer
+
+	mu    sync.Mutex
+	stats Stats
+}
+
+func (f *fetch) run(ctx context.Context) (content.Tree, error) {
+	keys := make([]content.LayerKey, len(f.layers))
+	for i, l := range f.layers {
+		keys[i] = unpack.Key(l.packed, l.format)
+	}
+	f.stats.Layers = len(keys)
+	if tree, ok := f.session.Tree(keys); ok {
+		return tree, nil
+	}
+	unpacked := make([]content.Layer, len(f.layers))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(f.fetcher.options.Jobs)
+	for i, l := range f.layers {
+		group.Go(func() (err error) {
+			unpacked[i], err = f.have(ctx, l)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return content.Tree{}, err
+	}
+	return f.session.PutTree(unpacked)
+}
+
+// have gives a layer, from the store or else from the registry.
+func (f *fetch) have(ctx context.Context, l layer) (content.Layer, error) {
+	key := unpack.Key(l.packed, l.format)
+	release, err := f.session.Exclusive(ctx, key)
+	if err != nil {
+		return content.Layer{}, err
+	}
+	defer release()
+	if known, ok := f.session.Layer(key); ok {
+		return known, f.budget.Unpacked(known)
+	}
+	done, err := f.fetcher.job(ctx)
+	if err != nil {
+		return content.Layer{}, err
+	}
+	defer done()
+	blob, err := f.open(ctx, l.packed)
+	if err != nil {
+		return content.Layer{}, err
+	}
+	defer blob.Close() //nolint:errcheck // all that matters was read
+	got, err := unpack.Layer(ctx, l.packed, l.format, blob, f.session, f.budget)
+	f.count(blob.read)
+	if err != nil {
+		return content.Layer{}, err
+	}
+	return got, f.session.PutLayer(got)
+}
+
+func (f *fetch) count(bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.Fetched++
+	f.stats.Bytes += bytes
+}
+
+// open begins to fetch the bytes of a layer.
+func (f *fetch) open(ctx context.Context, packed unpack.Packed) (*blobReader, error) {
+	fail := func(err error) error {
+		return &blobError{digest: packed.Digest.String(), size: packed.Size, err: err}
+	}
+	found, err := f.puller.Layer(ctx, f.repository.Digest(packed.Digest.String()))
+	if err != nil {
+		return nil, fail(err)
+	}
+	body, err := found.Compressed()
+	if err != nil {
+		return nil, fail(err)
+	}
+	return &blobReader{body: body, packed: packed}, nil
+}
+
+// blobReader gives the bytes of a layer and checks their number.
+// go-containerregistry checks their digest before it says io.EOF.
+type blobReader struct {
+	body   io.ReadCloser
+	packed unpack.Packed
+	read   int64
+}
+
+func (b *blobReader) Close() error { return b.body.Close() }
+
+func (b *blobReader) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.read += int64(n)
+	switch {
+	case b.read > b.packed.Size:
+		return 0, b.fail(errors.New("there are more bytes than the manifest says"))
+	case errors.Is(err, io.EOF) && b.read < b.packed.Size:
+		return n, b.fail(errors.New("there are fewer bytes than the manifest says"))
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, b.fail(err)
+	}
+	return n, err
+}
+
+func (b *blobReader) fail(err error) error {
+	return &blobError{digest: b.packed.Digest.String(), read: b.read, size: b.packed.Size, err: err}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// backoff of what is tried again at once: 0.2 s, then 0.6 s. Whoever calls
+// tries again later.
+var backoff = remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}
+
+const userAgent = "rukpak"
+
+// remoteOptions are those of go-containerregistry for one repository.
+func (f *Fetcher) remoteOptions(src Source, repository name.Repository, auth authn.Authenticator) []remote.Option {
+	return []remote.Option{
+		remote.WithTransport(&guard{
+			base:     f.options.Transport,
+			host:     repository.RegistryStr(),
+			insecure: src.Insecure,
+			stall:    f.options.StallTimeout,
+		}),
+		remote.WithAuth(auth),
+		remote.WithRetryBackoff(backoff),
+		remote.WithUserAgent(userAgent),
+		remote.WithJobs(f.options.Jobs),
+	}
+}
+
+// accessError is the answer to the first of several credentials.
+type accessError struct {
+	tried int // sets of credentials
+	err   error
+}
+
+func (e *accessError) Error() string {
+	if e.tried == 0 {
+		return fmt.Sprintf("%v; no pull secret has credentials for it", e.err)
+	}
+	return fmt.Sprintf("%v; tried credentials: %d", e.err, e.tried)
+}
+
+func (e *accessError) Unwrap() error { return e.err }
+
+// withCredentials calls do with each set of credentials in turn, and then
+// anonymously, until the registry lets one pass. What it gives is a puller
+// that was let in, or the error that the first set met.
+func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository name.Repository, do func(*remote.Puller) error) (*remote.Puller, error) {
+	candidates := f.candidates(src, repository)
+	var first error
+	for _, auth := range append(candidates, authn.Anonymous) {
+		puller, err := remote.NewPuller(f.remoteOptions(src, repository, auth)...)
+		if err != nil {
+			return nil, err
+		}
+		err = do(puller)
+		if err == nil {
+			return puller, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || !refused(err) {
+			break
+		}
+	}
+	if denied(first) {
+		return nil, &accessError{tried: len(candidates), err: first}
+	}
+	return nil, first
+}
+
+func (f *Fetcher) candidates(src Source, repository name.Repository) []authn.Authenticator {
+	if src.Credentials == nil {
+		return nil
+	}
+	return src.Credentials.Candidates(repository)
+}
+
+// denied tells whether a registry or its token server wants other credentials.
+func denied(err error) bool {
+	answer, ok := errors.AsType[*transport.Error](err)
+	return ok && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+}
+
+// refused is denied, and "not found" too: some registries say that to hide what
+// one may not see.
+func refused(err error) bool {
+	answer, ok := errors.AsType[*transport.Error](err)
+	return ok && (denied(err) || answer.StatusCode == http.StatusNotFound)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/opencontainers/go-digest"
+
+	"rukpak.io/rukpak/internal/source"
+)
+
+// Resolve pins a reference to the digest of the manifest or index that it names
+// now. It fetches no content. A reference by digest is looked up too, so that a
+// mistake shows now and not later. Errors are *source.Error.
+func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error) {
+	ref, err := parse(src.Ref)
+	if err != nil {
+		return source.Pinned{}, err
+	}
+	var found v1.Hash
+	_, err = f.withCredentials(ctx, src, ref.Context(), func(puller *remote.Puller) error {
+		found, err = head(ctx, puller, ref)
+		return err
+	})
+	if err != nil {
+		return source.Pinned{}, f.classify(ctx, src, ref, err)
+	}
+	if found.Algorithm != string(digest.SHA256) {
+		return source.Pinned{}, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))
+	}
+	return source.Pinned{Ref: ref.Context().Name() + "@" + found.String(), Digest: digest.Digest(found.String())}, nil
+}
+
+// head asks for the digest alone. Registries that answer HEAD badly are asked
+// for the manifest.
+func head(ctx context.Context, puller *remote.Puller, ref name.Reference) (v1.Hash, error) {
+	descriptor, err := puller.Head(ctx, ref)
+	if err == nil {
+		return descriptor.Digest, nil
+	}
+	answer, ok := errors.AsType[*transport.Error](err)
+	if ctx.Err() != nil || ok && (denied(err) || answer.StatusCode >= http.StatusInternalServerError) || unreachable(err) {
+		return v1.Hash{}, err
+	}
+	whole, err := puller.Get(ctx, ref)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	return whole.Digest, nil
+}
+
+// parse takes a reference. Its error is a *source.Error.
+func parse(text string) (name.Reference, error) {
+	ref, err := name.ParseReference(text)
+	if err != nil {
+		return nil, &source.Error{Reason: source.ReasonInvalidReference, Kind: source.Terminal,
+			Err: fmt.Errorf("oci %q: %w", text, err)}
+	}
+	if d, ok := ref.(name.Digest); ok && digest.Digest(d.DigestStr()).Algorithm() != digest.SHA256 {
+		return nil, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))
+	}
+	return ref, nil
+}
