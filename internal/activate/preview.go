@@ -79,7 +79,7 @@ func (p *Previews) Apply(ctx context.Context, source *unstructured.Unstructured)
 		guess = false
 	}
 	if err != nil {
-		return failure(t.id, err)
+		return Preview{ObjectResult: failed(t.id, err), Live: preview.Live}
 	}
 	return preview
 }
@@ -268,3 +268,6 @@ func stripItems(have []any, set *fieldpath.Set) []any {
 	}
 	return rest
 }
+
+// Unreachable reports whether an error of a preview says that the API server did not answer, and so nothing of objects.
+func Unreachable(err error) bool { return unreachable(err) || interrupted(err) }

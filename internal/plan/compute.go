@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/provisioner"
+)
+
+const permissionsMissing = string(activate.PermissionsMissing)
+
+// defaultParallelism is how many objects are looked at side by side.
+const defaultParallelism = 16
+
+// Reviewer tells what the service account lacks.
+type Reviewer interface {
+	// Lacks gives what the account lacks to activate the objects in phases and to delete those in removed, a line for
+	// each resource and namespace, sorted. An error means that it is not known.
+	Lacks(ctx context.Context, phases, removed []provisioner.Phase) ([]string, error)
+}
+
+// Input is what a plan is made of. Nothing in it is changed.
+type Input struct {
+	// Client acts as the service account and reads without a cache.
+	Client client.Client
+	// Engine is the one that will activate: what it knows to be as it should be costs no request.
+	Engine *activate.Engine
+	Owner  ownership.Owner
+	// Phases are those of the revision.
+	Phases []provisioner.Phase
+	// Older are the objects that older revisions may have left in the cluster. Those that Phases has too do not matter.
+	Older []provisioner.Phase
+	// Options are those with which the revision will be activated.
+	Options activate.Options
+	// Prune says whether what only Older has will be deleted.
+	Prune bool
+	// Reviewer may be nil; then Missing stays empty.
+	Reviewer Reviewer
+	// Parallelism is how many objects are looked at side by side; 0 means 16.
+	Parallelism int
+}
+
+// Compute makes the plan. It writes nothing. What is wrong with single objects is in the plan; an error means that there
+// is none, since the API server cannot be reached, or ctx ended.
+func Compute(ctx context.Context, in Input) (*Plan, error) {
+	set := manifest.Set{Phases: in.Phases}
+	all := set.Objects()
+	c := &computation{
+		input: in, previews: in.Engine.Previews(in.Client, in.Owner, in.Options), bringing: bringingOf(all),
+		desired: map[ownership.ID]bool{},
+	}
+	changes, err := c.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Images: imagesOf(all)}
+	for _, change := range changes {
+		c.desired[change.ID()] = true
+		if change.Action == Unchanged && change.Problem == nil {
+			plan.Counts.Unchanged++
+			continue
+		}
+		plan.Changes = append(plan.Changes, change)
+	}
+	dropped := c.dropped()
+	removed, err := c.removals(ctx, dropped)
+	if err != nil {
+		return nil, err
+	}
+	plan.Changes = append(plan.Changes, removed...)
+	if in.Reviewer != nil {
+		if !in.Prune {
+			dropped = nil
+		}
+		if plan.Missing, err = in.Reviewer.Lacks(ctx, in.Phases, dropped); err != nil {
+			return nil, fmt.Errorf("what the service account may do: %w", err)
+		}
+	}
+	plan.finish()
+	return plan, nil
+}
+
+// computation is one call of Compute.
+type computation struct {
+	input    Input
+	previews *activate.Previews
+	bringing bringing
+	desired  map[ownership.ID]bool // of the revision
+}
+
+// objects previews all objects of the revision, in their order.
+func (c *computation) objects(ctx context.Context) ([]Change, error) {
+	var changes []Change
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(c.parallelism())
+	count := len(manifest.Set{Phases: c.input.Phases}.Objects())
+	changes = make([]Change, count)
+	next := 0
+	for _, phase := range c.input.Phases {
+		for _, object := range phase.Objects {
+			at := &changes[next]
+			next++
+			group.Go(func() error {
+				if err := groupCtx.Err(); err != nil {
+					return err
+				}
+				change, err := c.object(groupCtx, object)
+				change.Phase = phase.Name
+				*at = change
+				return err
+			})
+		}
+	}
+	return changes, group.Wait()
+}
+
+func (c *computation) parallelism() int {
+	if c.input.Parallelism > 0 {
+		return c.input.Parallelism
+	}
+	return defaultParallelism
+}
+
+// object previews one object.
+func (c *computation) object(ctx context.Context, object *unstructured.Unstructured) (Change, error) {
+	preview := c.previews.Apply(ctx, object)
+	if err := preview.Err; err != nil && (ctx.Err() != nil || activate.Unreachable(err)) {
+		return Change{}, err
+	}
+	change := changeOf(preview)
+	if preview.Err != nil && preview.Action != activate.Collision {
+		if after, fault, known := c.bringing.judge(object, preview); known {
+			change.After = after
+			if change.Problem = nil; fault != "" {
+				change.Problem = &Problem{Reason: string(activate.Rejected), Message: change.ID().String() + ": " + fault}
+			}
+			return change, nil
+		}
+		change.Problem = problemOf(preview, object)
+	}
+	if preview.Live != nil && preview.After != nil {
+		change.Fields, change.MoreFields = fieldsBetween(preview.Live, preview.After)
+		if len(change.Fields) == 0 && change.Action == Alter && change.Problem == nil && !change.Adopted && !change.Recreated {
+			change.Action = Unchanged
+		}
+	}
+	return change, nil
+}
+
+func changeOf(preview activate.Preview) Change {
+	id := preview.ID
+	change := Change{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name, Action: Alter}
+	switch preview.Action {
+	case activate.Created:
+		change.Action = Add
+	case activate.Intact:
+		change.Action = Unchanged
+	case activate.Adopted:
+		change.Adopted = true
+	case activate.Recreated:
+		change.Recreated = true
+		change.Note = "it is deleted and created, since a field cannot be changed"
+	case activate.Waiting:
+		change.Note = preview.Wait + ": activation waits until it is gone"
+	case activate.Collision:
+		change.Action = Conflict
+		change.Problem = &Problem{Reason: string(activate.CollisionReason), Message: oneLine(preview.Err.Error())}
+	case activate.Failed:
+		if preview.Live == nil {
+			change.Action = Add // it is absent, or it may not be read
+		}
+	}
+	if preview.Unchecked != "" {
+		change.Note = "no dry run tells what becomes of it: " + preview.Unchecked
+	}
+	return change
+}
+
+func problemOf(preview activate.Preview, object *unstructured.Unstructured) *Problem {
+	err := preview.Err
+	problem := &Problem{Reason: string(err.Reason), Fields: err.Fields, Message: oneLine(err.Error())}
+	if err.Reason != activate.PermissionsMissing && mentionsSecret(problem.Message, object) {
+		problem.Message = preview.ID.String() + ": it is refused with a message that has a value of the Secret in it, so the message is not told"
+	}
+	return problem
+}
+
+// dropped are the objects of older revisions that the new one does not have.
+func (c *computation) dropped() []provisioner.Phase {
+	var phases []provisioner.Phase
+	seen := map[ownership.ID]bool{}
+	for _, phase := range c.input.Older {
+		rest := provisioner.Phase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			id := ownership.IDOf(object)
+			if c.desired[id] || seen[id] || c.input.Options.Keep != nil && c.input.Options.Keep(id) {
+				continue
+			}
+			seen[id] = true
+			rest.Objects = append(rest.Objects, object)
+		}
+		if len(rest.Objects) > 0 {
+			phases = append(phases, rest)
+		}
+	}
+	return phases
+}
+
+var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
