@@ -62,7 +62,7 @@ func parse(text string) (name.Reference, error) {
 	ref, err := name.ParseReference(text)
 	if err != nil {
 		return nil, &source.Error{Reason: source.ReasonInvalidReference, Kind: source.Terminal,
-			Err: fmt.Errorf("oci %q: %w", text, err)}
+			Err: fmt.Errorf("oci %q: %w", text, &cleanError{text: "it is not a reference such as registry/repository:tag", err: err})}
 	}
 	if d, ok := ref.(name.Digest); ok && digest.Digest(d.DigestStr()).Algorithm() != digest.SHA256 {
 		return nil, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))
