@@ -5,12 +5,85 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/source/oci"
 )
+
+// dockerCredentials are those of docker and podman.
+type dockerCredentials struct{}
+
+var _ oci.Credentials = dockerCredentials{}
+
+// Candidates gives what `docker login` kept for the registry, if anything. A
+// file that cannot be read is as none: the registry then says what it wants.
+func (dockerCredentials) Candidates(target authn.Resource) []authn.Authenticator {
+	found, err := authn.DefaultKeychain.Resolve(target)
+	if err != nil || found == authn.Anonymous {
+		return nil
+	}
+	return []authn.Authenticator{found}
+}
 
 func (s *session) push(ctx context.Context, dir, ref string, insecure bool) (pushed, error) {
 	return pushed{}, errors.New("push is not there yet")
 }
 
-func (s *session) pull(ctx context.Context, ref, dir string, insecure bool) (pulled, error) {
-	return pulled{}, errors.New("pull is not there yet")
+// pull fetches as the manager does, by way of a store that is thrown away.
+func (s *session) pull(ctx context.Context, ref, dir string, insecure bool) (done pulled, err error) {
+	if err := emptyFolder(dir); err != nil {
+		return pulled{}, err
+	}
+	temp, err := os.MkdirTemp("", "rukpak-pull-")
+	if err != nil {
+		return pulled{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	store, err := content.OpenDisk(ctx, temp, content.Options{})
+	if err != nil {
+		return pulled{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	line := s.progress()
+	defer line.Close()
+	fetcher := oci.New(store, oci.Options{})
+	source := oci.Source{Ref: ref, Insecure: insecure, Credentials: dockerCredentials{}}
+	line.Show("resolving %s", ref)
+	pinned, err := fetcher.Resolve(ctx, source)
+	if err != nil {
+		return pulled{}, err
+	}
+	line.Show("fetching %s", pinned.Ref)
+	tree, _, err := fetcher.Fetch(ctx, source, pinned)
+	if err != nil {
+		return pulled{}, err
+	}
+	files, err := store.Open(ctx, tree.Digest)
+	if err != nil {
+		return pulled{}, err
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		return pulled{}, fmt.Errorf("write %s: %w", dir, err)
+	}
+	return pulled{Ref: pinned.Ref, Content: string(tree.Digest), Files: tree.Files, Bytes: tree.Bytes}, nil
+}
+
+// emptyFolder says why a folder cannot be written to: what is there is never mixed with what comes.
+func emptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return failf(ExitError, "the folder %s is not empty", dir).hintf("name a new or an empty folder")
+	}
+	return nil
 }

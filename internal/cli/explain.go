@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"rukpak.io/rukpak/internal/source"
 )
 
 // explain turns any error into a problem that names what happened and what to
@@ -26,7 +28,7 @@ func (s *session) explain(err error) *problem {
 	if found := (*problem)(nil); errors.As(err, &found) {
 		return found
 	}
-	for _, judge := range []func(error) *problem{s.explainConfig, s.explainNetwork, s.explainAPI} {
+	for _, judge := range []func(error) *problem{s.explainConfig, s.explainSource, s.explainNetwork, s.explainAPI} {
 		if found := judge(err); found != nil {
 			return found
 		}
@@ -58,6 +60,25 @@ func (s *session) badConfig(err error) *problem {
 func (s *session) noCluster() *problem {
 	return failf(ExitError, "no cluster is configured: there is no kubeconfig").
 		hintf("set KUBECONFIG or --kubeconfig, or start a cluster of your own with \"make dev\"")
+}
+
+// explainSource explains what went wrong with a registry.
+func (s *session) explainSource(err error) *problem {
+	switch source.ReasonOf(err) {
+	case "":
+		return nil
+	case source.ReasonCanceled:
+		return failf(ExitInterrupted, "interrupted")
+	case source.ReasonNotFound:
+		return failf(ExitNotFound, "%w", err)
+	case source.ReasonInvalidReference:
+		return failf(ExitUsage, "%w", err).hintf("a reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@sha256:...")
+	case source.ReasonAuthenticationFailed:
+		return failf(ExitError, "%w", err).hintf("\"docker login\" keeps credentials where this program finds them")
+	case source.ReasonRegistryUnreachable:
+		return failf(ExitError, "%w", err).hintf("a registry that speaks plain HTTP needs --insecure, and one that speaks HTTPS must not have it")
+	}
+	return failf(ExitError, "%w", err)
 }
 
 func (s *session) explainNetwork(err error) *problem {

@@ -10,9 +10,10 @@ import (
 
 // pulled is `pull -o json`.
 type pulled struct {
-	Ref   string `json:"ref"` // by digest
-	Files int    `json:"files"`
-	Bytes int64  `json:"bytes"`
+	Ref     string `json:"ref"`     // by digest
+	Content string `json:"content"` // digest of the files, as status.content.digest of a Bundle
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
 }
 
 type pullVerb struct {

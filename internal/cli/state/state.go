@@ -95,7 +95,7 @@ func Early(reason string) bool {
 	case Unseen, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleNotReady, v1alpha1.ReasonBundleConflict,
 		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady,
 		v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig,
-		v1alpha1.ReasonRenderFailed, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonNoRevision, v1alpha1.ReasonTransientError:
+		v1alpha1.ReasonUnknownKind, v1alpha1.ReasonRenderFailed, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonNoRevision, v1alpha1.ReasonTransientError:
 		return true
 	}
 	return false
@@ -120,7 +120,7 @@ func OutlookOf(word string) Outlook {
 		return Hopeless
 	case v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleConflict,
 		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady, v1alpha1.ReasonInvalidSecret,
-		v1alpha1.ReasonPermissionsMissing, v1alpha1.ReasonCollision, v1alpha1.ReasonImmutableField, v1alpha1.ReasonManifestCorrupt,
+		v1alpha1.ReasonUnknownKind, v1alpha1.ReasonPermissionsMissing, v1alpha1.ReasonCollision, v1alpha1.ReasonImmutableField, v1alpha1.ReasonManifestCorrupt,
 		source.ReasonNotFound, source.ReasonAuthenticationFailed, source.ReasonContentMismatch:
 		return NeedHelp
 	}
