@@ -3,6 +3,7 @@
 package activate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -101,7 +102,7 @@ func (c *comparison) items(path string, want, have []any, own *fieldpath.Set) {
 func (c *comparison) keyed(path string, want any, have []any, own *fieldpath.Set) {
 	element, ok := keyOf(want, own)
 	if !ok {
-		c.tell(path)
+		c.tell(path + called(want))
 		return
 	}
 	var faults []string
@@ -138,6 +139,15 @@ func keyOf(item any, own *fieldpath.Set) (found fieldpath.PathElement, ok bool) 
 	own.Members.Iterate(consider)
 	own.Children.Iterate(consider)
 	return found, ok
+}
+
+// called names an item that we do not manage, so that its key is not known.
+func called(item any) string {
+	fields, _ := item.(map[string]any)
+	if name, ok := fields["name"].(string); ok {
+		return fmt.Sprintf("[name=%q]", name)
+	}
+	return ""
 }
 
 // same compares wholes. An empty map or list and none are the same: which of them the API server keeps is its affair.

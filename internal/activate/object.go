@@ -36,27 +36,26 @@ type target struct {
 
 // apply brings one object to where it should be.
 func (o *objects) apply(ctx context.Context, s *session, source *unstructured.Unstructured) ObjectResult {
-	kind := source.GroupVersionKind()
+	kind, t := source.GroupVersionKind(), target{id: ownership.IDOf(source), source: source}
 	for {
 		scope, err := s.scope(kind)
 		if err == nil {
-			desired := Desired(source, s.owner, scope, s.options.DefaultNamespace)
-			t := target{id: ownership.IDOf(desired), source: source, desired: desired}
+			t.desired = Desired(source, s.owner, scope, s.options.DefaultNamespace)
+			t.id = ownership.IDOf(t.desired)
 			var result ObjectResult
 			if result, err = o.settle(ctx, s, t); err == nil {
 				return result
 			}
 		}
-		id := ownership.IDOf(source)
 		switch {
 		case notServed(err) && s.isBrought(kind) && !interrupted(err):
 			if !s.wait(ctx) {
-				return ObjectResult{ID: id, Action: Waiting, Wait: "the API server does not serve this kind yet"}
+				return ObjectResult{ID: t.id, Action: Waiting, Wait: "the API server does not serve this kind yet"}
 			}
 		case namespaceGoes(err):
-			return ObjectResult{ID: id, Action: Waiting, Wait: fmt.Sprintf("namespace %s is being deleted", source.GetNamespace())}
+			return ObjectResult{ID: t.id, Action: Waiting, Wait: fmt.Sprintf("namespace %s is being deleted", t.id.Namespace)}
 		default:
-			return failed(id, err)
+			return failed(t.id, err)
 		}
 	}
 }
@@ -170,20 +169,28 @@ func goingNote(finalizers []string) string {
 
 // adopt takes an object that is not ours yet, with all that its former owner managed.
 func (o *objects) adopt(ctx context.Context, s *session, t target, live *unstructured.Unstructured) (ObjectResult, error) {
-	entries, err := handOver(live, takeOver(t.desired.Object, s.options.Adoption == ownership.AdoptForce))
-	if err != nil {
-		return ObjectResult{}, &Error{ID: t.id, Reason: Rejected, Err: err}
+	// The API server makes up managers for an object that has none when it is applied to, so that takes two rounds.
+	rounds := 1
+	if len(live.GetManagedFields()) == 0 {
+		rounds = 2
 	}
-	if entries != nil {
-		if err := s.hand(ctx, live, entries); err != nil {
-			return ObjectResult{}, err
+	var result ObjectResult
+	for range rounds {
+		entries, err := handOver(live, takeOver(t.desired.Object, s.options.Adoption == ownership.AdoptForce))
+		if err != nil {
+			return ObjectResult{}, &Error{ID: t.id, Reason: Rejected, Err: err}
+		}
+		if entries != nil {
+			if err := s.hand(ctx, live, entries); err != nil {
+				return ObjectResult{}, err
+			}
+		}
+		if result, live, err = o.write(ctx, s, t, live, live.GetResourceVersion()); err != nil || live == nil {
+			return result, err
 		}
 	}
-	result, err := o.write(ctx, s, t, live, live.GetResourceVersion())
-	if err == nil && result.Action != Waiting && result.Action != Recreated {
-		result.Action = Adopted
-	}
-	return result, err
+	result.Action = Adopted
+	return result, nil
 }
 
 // update brings an object that is ours up to date, without a write if it is.
@@ -208,7 +215,7 @@ func (o *objects) update(ctx context.Context, s *session, t target, live *unstru
 			return ObjectResult{}, err
 		}
 	}
-	result, err := o.write(ctx, s, t, live, "")
+	result, _, err := o.write(ctx, s, t, live, "")
 	if result.Action == Applied {
 		result.Fields = withDropped(fields, dropped)
 	}

@@ -48,7 +48,7 @@ func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object 
 		return ObjectResult{}, err
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return ObjectResult{ID: id, Action: Deleted, Note: goingNote(live.GetFinalizers())}, nil
+		return ObjectResult{ID: id, Action: Deleted, Note: goingNote(live.GetFinalizers()), uid: live.GetUID()}, nil
 	}
 	if why := reasonToKeep(s, id, live); why != "" {
 		return ObjectResult{ID: id, Action: Kept, Note: why}, nil
@@ -62,7 +62,7 @@ func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object 
 	if err := s.remove(ctx, live); err != nil {
 		return ObjectResult{}, err
 	}
-	result := ObjectResult{ID: id, Action: Deleted}
+	result := ObjectResult{ID: id, Action: Deleted, uid: live.GetUID()}
 	if len(live.GetFinalizers()) > 0 {
 		result.Note = goingNote(live.GetFinalizers())
 	}

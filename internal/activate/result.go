@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"rukpak.io/rukpak/internal/ownership"
 )
 
@@ -51,6 +53,8 @@ type ObjectResult struct {
 	Note string
 	// Err is set for Failed and Collision only.
 	Err *Error
+
+	uid types.UID // of what was deleted
 }
 
 // String is "Failed Deployment.apps ns/name: reason".

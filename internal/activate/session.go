@@ -118,8 +118,12 @@ func (s *session) hand(ctx context.Context, live *unstructured.Unstructured, ent
 // remove deletes what was looked at, and nothing else. Dependents go in the background.
 func (s *session) remove(ctx context.Context, live client.Object) error {
 	uid, version := live.GetUID(), live.GetResourceVersion()
+	named := &unstructured.Unstructured{} // any kind can be deleted so, known to the client's scheme or not
+	named.SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
+	named.SetNamespace(live.GetNamespace())
+	named.SetName(live.GetName())
 	s.writes.Add(1)
-	return s.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version},
+	return s.client.Delete(ctx, named, client.Preconditions{UID: &uid, ResourceVersion: &version},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 

@@ -67,6 +67,7 @@ func (r *revisions) awaitGone(ctx context.Context, s *session, objects []*unstru
 			continue
 		}
 		results[i].Wait, results[i].Note = results[i].Note, ""
+		object = withMetadata(object, map[string]any{"namespace": results[i].ID.Namespace})
 		for results[i].Wait != "" {
 			live, err := s.peek(ctx, object)
 			switch {
@@ -78,7 +79,7 @@ func (r *revisions) awaitGone(ctx context.Context, s *session, objects []*unstru
 				results[i] = failed(results[i].ID, err)
 				results[i].Phase = phase
 				return
-			case live.GetDeletionTimestamp() == nil: // another object took its name
+			case live.GetUID() != results[i].uid: // another object took its name
 				results[i].Wait = ""
 				continue
 			}
@@ -90,7 +91,17 @@ func (r *revisions) awaitGone(ctx context.Context, s *session, objects []*unstru
 	}
 }
 
-// builtIn reports whether the API server itself serves a group.
-func builtIn(group string) bool {
-	return group == crdKind.Group || group == apiServiceKind.Group || scheme.Scheme.IsGroupRegistered(group)
+// groups are those that the API server itself serves. They are noted before anything runs, since clients add to the
+// scheme whatever they meet.
+var groups = builtInGroups()
+
+func builtInGroups() map[string]bool {
+	all := map[string]bool{crdKind.Group: true, apiServiceKind.Group: true}
+	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		all[version.Group] = true
+	}
+	return all
 }
+
+// builtIn reports whether the API server itself serves a group.
+func builtIn(group string) bool { return groups[group] }

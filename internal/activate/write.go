@@ -16,8 +16,9 @@ import (
 	"rukpak.io/rukpak/internal/ownership"
 )
 
-// write applies desired to the live object. With a version, only if it is still that.
-func (o *objects) write(ctx context.Context, s *session, t target, live *unstructured.Unstructured, version string) (ObjectResult, error) {
+// write applies desired to the live object. With a version, only if it is still that. It returns the object as it is
+// then, unless it took another way than a change.
+func (o *objects) write(ctx context.Context, s *session, t target, live *unstructured.Unstructured, version string) (ObjectResult, *unstructured.Unstructured, error) {
 	before := ownership.OwnFieldsHash(live)
 	sent, err := s.apply(ctx, t.desired, live.GetUID(), version)
 	if err == nil {
@@ -26,18 +27,20 @@ func (o *objects) write(ctx context.Context, s *session, t target, live *unstruc
 		if sent.GetResourceVersion() == live.GetResourceVersion() || ownership.OwnFieldsHash(sent) == before {
 			action = Intact
 		}
-		return ObjectResult{ID: t.id, Action: action}, nil
+		return ObjectResult{ID: t.id, Action: action}, sent, nil
 	}
 	if stale(err) || !apierrors.IsInvalid(err) || !onlyAsChange(ctx, s, t, err) {
-		return ObjectResult{}, err
+		return ObjectResult{}, nil, err
 	}
 	if !s.options.RecreateImmutable {
-		return ObjectResult{}, immutable(t.id, err, "undo the change, or set spec.strategy.recreateImmutable of the instance to delete and create the object")
+		const advice = "undo the change, or set spec.strategy.recreateImmutable of the instance to delete and create the object"
+		return ObjectResult{}, nil, immutable(t.id, err, advice)
 	}
 	if what, ok := precious[t.id.GroupKind()]; ok {
-		return ObjectResult{}, immutable(t.id, err, "undo the change; it is not deleted and created, since "+what)
+		return ObjectResult{}, nil, immutable(t.id, err, "undo the change; it is not deleted and created, since "+what)
 	}
-	return o.recreate(ctx, s, t, live)
+	result, err := o.recreate(ctx, s, t, live)
+	return result, nil, err
 }
 
 // precious kinds are never deleted to be created anew.
