@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// figure is one thing to measure. It may give several rows.
+type figure struct {
+	name, about string
+	measure     func(context.Context, *bench) ([]Row, error)
+}
+
+// figures in the order in which they are measured: those without a manager first, so that none is around; then those
+// that fill the cluster more and more.
+func figures() []figure {
+	return []figure{
+		{"activation", "the engine creates objects, against a loop of bare creates", activation},
+		{"unpack", "an image goes into the content store, against go-containerregistry's extract", unpacking},
+		{"pivot", "a few of many objects change", pivot},
+		{"drift", "owned objects are deleted, and restored", drift},
+		{"rest", "what the manager does when there is nothing to do", atEase},
+		{"memory", "what the manager takes with many instances", memory},
+	}
+}
+
+func figureNames() []string {
+	var names []string
+	for _, f := range figures() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// choose returns the figures that are named, in their own order.
+func choose(only string) ([]figure, error) {
+	if only == "" {
+		return figures(), nil
+	}
+	wanted := strings.Split(only, ",")
+	var chosen []figure
+	for _, f := range figures() {
+		if slices.Contains(wanted, f.name) {
+			chosen = append(chosen, f)
+		}
+	}
+	for _, name := range wanted {
+		if !slices.Contains(figureNames(), name) {
+			return nil, fmt.Errorf("no figure is called %q; there are %s", name, strings.Join(figureNames(), ", "))
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// archived is a file on its way into a layer.
+type archived struct {
+	path    string
+	content []byte
+}
+
+// layerOf packs files as tar+gzip.
+func layerOf(files ...archived) (v1.Layer, error) {
+	var packed bytes.Buffer
+	zipper, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	writer := tar.NewWriter(zipper)
+	for _, f := range files {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Size: int64(len(f.content)), Mode: 0o644, ModTime: time.Unix(0, 0)}
+		if err := writer.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := writer.Write(f.content); err != nil {
+			return nil, err
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	if err := zipper.Close(); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+}
+
+// push makes an image of layers and pushes it to a registry that speaks plain HTTP.
+func push(ctx context.Context, ref string, layers ...v1.Layer) error {
+	image, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		return err
+	}
+	tag, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		return err
+	}
+	if err := remote.Write(tag, image, remote.WithContext(ctx)); err != nil {
+		return fmt.Errorf("push %s: %w", ref, err)
+	}
+	return nil
+}
