@@ -142,4 +142,5 @@ func (s *session) addVerbs(root *cobra.Command) {
 	root.AddCommand(s.exitCodesTopic())
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
+	s.addCompletion(root)
 }
