@@ -29,7 +29,8 @@ type Options struct {
 	// service accounts and the Pods of Deployments and Jobs are made.
 	Controllers bool
 	// Nodes adds so many nodes, with kube-scheduler and kwok, which lets Pods run and become ready; it implies
-	// Controllers. A Pod annotated testenv.rukpak.io/pod "not-ready" or "failed" is so for good.
+	// Controllers. A Pod annotated testenv.rukpak.io/pod "not-ready" or "failed" is so for good; the latter is for
+	// Jobs, since a ReplicaSet would replace failed Pods without end.
 	Nodes int
 	// APIServerArgs are further flags of kube-apiserver, such as "--v=4".
 	APIServerArgs []string

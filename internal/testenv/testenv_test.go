@@ -59,6 +59,61 @@ func TestJobCompletes(t *testing.T) {
 	kubectl(t, env, "wait", "--for=condition=complete", "job/once", "-n", namespace, "--timeout=60s")
 }
 
+const otherWorkloads = `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {hostNetwork: true, containers: [{name: main, image: example.com/agent}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  serviceName: store
+  replicas: 2
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec:
+      initContainers: [{name: first, image: example.com/first}]
+      containers: [{name: main, image: example.com/store}]
+`
+
+func TestOtherWorkloadsRollOut(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	if _, err := env.KubectlInput(t.Context(), otherWorkloads, "apply", "-n", namespace, "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	for _, workload := range []string{"daemonset/agent", "statefulset/store"} {
+		kubectl(t, env, "rollout", "status", workload, "-n", namespace, "--timeout=60s")
+	}
+}
+
+const failingJob = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: fails}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {testenv.rukpak.io/pod: failed}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: example.com/fails}]}
+`
+
+func TestJobFailsWhenTheAnnotationOfItsPodSaysSo(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	if _, err := env.KubectlInput(t.Context(), failingJob, "apply", "-n", namespace, "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, env, "wait", "--for=condition=failed", "job/fails", "-n", namespace, "--timeout=60s")
+}
+
 func TestNamespaceIsGoneAfterItsDeletion(t *testing.T) {
 	env := cluster.Env(t)
 	client := clientset(t, env.Config())
