@@ -29,7 +29,7 @@ func TestScalarsMeanWhatTheyMeanToKubectl(t *testing.T) {
 		"y", "Y", "n", "N", "yes", "Yes", "YES", "yES", "no", "on", "On", "off", "OFF", "true", "True", "TRUE", "tRUE", "false",
 		"~", "null", "Null", "NULL", "nULL", "''", `""`, "'~'", `"yes"`, "'0400'",
 		"2020-01-02", "2020-01-02T03:04:05Z", "2020-1-2 3:4:5", "12:30:45", "190:20:30", "1.2.3", "1h", "0x", "0b", "+", ".", "..", "<<", "=", "inf", "NaN",
-		"!!str 5", "!!str yes", "!!int '5'", "!!float 1", "!!float '1.5'", "!!bool 'yes'", "!!null ''", "!!timestamp 2020-01-02", "!!str",
+		"!!str 5", "!!str yes", "!!int '5'", "!!float 1", "!!float '1.5'", "!!bool 'yes'", "!!null ''", "!!timestamp 2020-01-02", "! 5", "!", "\"x\" # !", "é! ", "!!str",
 		"|-\n  a\n  b", ">\n  a\n  b\n", "'it''s'", `"\u263a\t\x41"`, "a # comment", "a#b", "[1, a, [b]]", "{a: 1, ? b : c}", "{}", "[]", "{a, b: }",
 	}
 	for _, scalar := range scalars {

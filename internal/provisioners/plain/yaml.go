@@ -29,7 +29,7 @@ func readYAML(file string, c chunk) ([]document, []*provisioner.InputError) {
 		if err != nil {
 			return docs, []*provisioner.InputError{syntaxFault(file, c, err)}
 		}
-		doc, fault := readNode(&root, c.line-1)
+		doc, fault := readNode(&root, c)
 		if fault != nil {
 			fault.File = file
 			return docs, []*provisioner.InputError{fault}
@@ -55,8 +55,12 @@ func syntaxFault(file string, c chunk, err error) *provisioner.InputError {
 	return fault
 }
 
-func readNode(root *yaml.Node, before int) (document, *provisioner.InputError) {
+func readNode(root *yaml.Node, c chunk) (document, *provisioner.InputError) {
+	before := c.line - 1
 	r := &resolver{before: before, within: map[*yaml.Node]bool{}}
+	if loneTag.Match(c.data) {
+		r.lines = bytes.Split(c.data, []byte("\n"))
+	}
 	if len(root.Content) != 1 {
 		return document{}, nil
 	}
@@ -82,6 +86,18 @@ type resolver struct {
 	within   map[*yaml.Node]bool // anchors that are being resolved
 	expanded int                 // what aliases have added
 	aliases  int                 // depth of aliases
+	lines    [][]byte            // of the chunk, if it may have the tag "!"
+}
+
+// loneTag finds what may be the tag "!". It makes text of a scalar, but the parser does not tell of it.
+var loneTag = regexp.MustCompile(`(?m)!([\s,\]}]|$)`)
+
+func (r *resolver) hasLoneTag(node *yaml.Node) bool {
+	if node.Line > len(r.lines) {
+		return false
+	}
+	line := []rune(string(r.lines[node.Line-1]))
+	return node.Column <= len(line) && line[node.Column-1] == '!'
 }
 
 // nodeError is a fault at a line of the chunk.
@@ -108,7 +124,7 @@ func (r *resolver) value(node *yaml.Node, depth int) (any, error) {
 	}
 	switch node.Kind {
 	case yaml.ScalarNode:
-		return scalar(node)
+		return r.scalar(node)
 	case yaml.SequenceNode:
 		if tag := node.ShortTag(); tag != "!!seq" {
 			return nil, at(node, "the tag %s is not supported: remove it", tag)
@@ -225,10 +241,10 @@ func (r *resolver) merge(node *yaml.Node, depth int) (map[string]any, error) {
 	return nil, at(node, "a merge key needs a mapping, or a list of mappings")
 }
 
-func scalar(node *yaml.Node) (any, error) {
+func (r *resolver) scalar(node *yaml.Node) (any, error) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	tagged := node.Style&yaml.TaggedStyle != 0
-	if !tagged && node.Style&quoted != 0 {
+	if !tagged && (node.Style&quoted != 0 || r.hasLoneTag(node)) {
 		return node.Value, nil
 	}
 	if !tagged {
