@@ -4,13 +4,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"rukpak.io/rukpak/api/v1alpha1"
-	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 )
 
@@ -19,6 +15,7 @@ type planVerb struct {
 	output  output
 	code    bool
 	summary bool
+	full    bool
 }
 
 func (s *session) planCommand() *cobra.Command {
@@ -27,12 +24,12 @@ func (s *session) planCommand() *cobra.Command {
 		Use:   "plan (INSTANCE|REVISION)",
 		Short: "Show what a revision would change",
 		Long: `Shows what activating a revision would change, against what was live when the plan was computed: objects
-added, changed and removed, as a diff; what would fail; what the service account lacks. Data of Secrets is
-not shown. An instance stands for its pending revision, or else for its active one.
+added, changed and removed, field by field; what would fail; what the service account lacks. Data of Secrets
+is not shown. An instance stands for its pending revision, or else for its active one.
 
 The full plan is kept in a Secret and read with your own rights; who may not read it sees the summary.`,
 		Example: `  rukpak plan web
-  rukpak plan web-2 --color always | less -R
+  rukpak plan web-2 --full --color always | less -R
 
   # In a script: 0 nothing would change, 2 something would
   rukpak plan web --exit-code >/dev/null`,
@@ -42,12 +39,16 @@ The full plan is kept in a Secret and read with your own rights; who may not rea
 			if err := v.output.check(cmd); err != nil {
 				return err
 			}
+			if v.full && v.summary {
+				return usagef(cmd, "--full and --summary exclude one another")
+			}
 			return v.run(cmd.Context(), args[0])
 		},
 	}
 	v.output.addTo(cmd)
 	cmd.Flags().BoolVar(&v.code, "exit-code", false, "Exit with 2 if there are changes")
-	cmd.Flags().BoolVar(&v.summary, "summary", false, "Only the summary, without the diff")
+	cmd.Flags().BoolVar(&v.summary, "summary", false, "Only which objects and fields, without values; it needs no right to read Secrets")
+	cmd.Flags().BoolVar(&v.full, "full", false, "Also the manifests of objects that are added")
 	return cmd
 }
 
@@ -82,26 +83,4 @@ func (v *planVerb) checkPlanned(found target, word string) error {
 		v.say("note: this is the plan of %s; the newest change has none yet: %s", found.revision.Name, early(found.instance).text)
 	}
 	return nil
-}
-
-func (v *planVerb) write(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
-	if !v.output.forPeople() {
-		return v.value(revision.Status.Plan, v.output.format)
-	}
-	if v.summary {
-		_, err := io.WriteString(v.Out, summaryText(revision, v.painter()))
-		return err
-	}
-	return v.showPlan(ctx, v.Out, revision)
-}
-
-// showPlan writes the plan of a revision for people: the full one if the user
-// may read it, else the summary.
-func (s *session) showPlan(_ context.Context, w io.Writer, revision *v1alpha1.InstanceRevision) error {
-	painter := paint.New(s.colour, isTerminal(w), s.env)
-	if revision.Status.Plan == nil {
-		return failf(ExitError, "%s has no plan yet: %s", revision.Name, sentence(state.OfRevision(revision)))
-	}
-	_, err := fmt.Fprint(w, summaryText(revision, painter))
-	return err
 }

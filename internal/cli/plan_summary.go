@@ -10,8 +10,8 @@ import (
 	"rukpak.io/rukpak/internal/cli/paint"
 )
 
-// summaryText is the plan in a revision's status for people: counts, one line a
-// changed object, what would fail, what is missing, images. It is what can be
+// summaryText is the plan in a revision's status for people: one line a changed
+// object, what would fail, what is missing, images, counts. It is what can be
 // read without any right on Secrets.
 func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
 	var out strings.Builder
@@ -20,38 +20,36 @@ func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) str
 	for _, change := range plan.Changes {
 		fmt.Fprintln(&out, changeLine(change, painter))
 	}
+	if len(plan.Changes) > 0 {
+		fmt.Fprintln(&out)
+	}
 	writeList(&out, painter.Bad("Would fail as things stand:"), plan.Problems)
-	writeList(&out, painter.Bad("The service account "+revision.Spec.ServiceAccountName+" lacks:"), plan.MissingPermissions)
+	writeList(&out, painter.Bad("The service account lacks:"), plan.MissingPermissions)
 	writeList(&out, "Images:", plan.Images)
 	if plan.Truncated {
 		fmt.Fprintln(&out, painter.Faint("This is not all: the lists are cut."))
 	}
+	fmt.Fprintln(&out, painter.Bold(fmt.Sprintf("Plan: %d to add, %d to change, %d to remove, %d unchanged",
+		plan.Added, plan.Changed, plan.Removed, plan.Unchanged)))
 	return out.String()
 }
 
-// planTitle is the first line, with the counts.
+// planTitle is the first line: what would be done, as whom, and to what.
 func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
-	plan := revision.Status.Plan
-	against := "nothing is active"
-	if plan.Against > 0 {
-		against = fmt.Sprintf("against revision %d", plan.Against)
+	against := "nothing is active yet"
+	if number := revision.Status.Plan.Against; number > 0 {
+		against = fmt.Sprintf("revision %d is active", number)
 	}
-	return fmt.Sprintf("%s: %s, %s, %s, %d unchanged (%s)", painter.Bold(revision.Name),
-		counted(plan.Added, "to add", painter.Good), counted(plan.Changed, "to change", painter.Busy),
-		counted(plan.Removed, "to remove", painter.Bad), plan.Unchanged, against)
-}
-
-func counted(n int64, what string, colour func(string) string) string {
-	text := fmt.Sprintf("%d %s", n, what)
-	if n == 0 {
-		return text
+	what := ""
+	if of := revision.Spec.RollbackOf; of != nil {
+		what = fmt.Sprintf(", back to revision %d", *of)
 	}
-	return colour(text)
+	return fmt.Sprintf("%s%s, as service account %s (%s):", painter.Bold(revision.Name), what, revision.Spec.ServiceAccountName, against)
 }
 
 // changeLine is one object: a mark, its name and the fields that change.
 func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
-	line := "  " + changeMark(change.Action) + " " + change.Object
+	line := changeMark(change.Action) + " " + change.Object
 	switch change.Action {
 	case "Add":
 		line = painter.Good(line)
@@ -62,11 +60,11 @@ func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
 	}
 	switch {
 	case change.Action == "Keep":
-		line += "  (no longer part of it, but stays)"
+		line += " (no longer part of it, but stays)"
 	case change.Action == "Conflict":
-		line += "  (is somebody else's)"
+		line += " (is somebody else's)"
 	case len(change.Fields) > 0:
-		line += "  " + painter.Faint(strings.Join(change.Fields, ", "))
+		line += ": " + painter.Faint(strings.Join(change.Fields, ", "))
 	}
 	return line
 }
@@ -93,6 +91,7 @@ func writeList(out *strings.Builder, title string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintln(out, "  "+line)
 	}
+	fmt.Fprintln(out)
 }
 
 // changes says whether activation would change anything.
