@@ -21,12 +21,12 @@ func TestObjectsOfOthersAreTakenOnlyAsAllowed(t *testing.T) {
 	t.Parallel()
 	stranger := func(s *stage) { s.stranger(configMap(t, "x", "{a: theirs}")) }
 	controlled := func(s *stage) {
-		object := configMap(t, "x", "{a: theirs}")
+		controller := configMap(t, "controller", "{}")
+		s.stranger(controller) // has to exist, or what it controls is collected
 		yes := true
-		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "y", UID: "1", Controller: &yes}})
-		object.SetFinalizers([]string{"example.com/hold"}) // or it is collected, since its owner does not exist
+		object := configMap(t, "x", "{a: theirs}")
+		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "controller", UID: s.live(controller).GetUID(), Controller: &yes}})
 		s.stranger(object)
-		t.Cleanup(func() { s.release(object) })
 	}
 	instance := func(s *stage) {
 		other := ownership.Owner{UID: "uid-other", Namespace: s.namespace, Name: "other"}

@@ -167,7 +167,7 @@ func TestBusyObjectIsChangedAllTheSame(t *testing.T) {
 		for i := 0; ctx.Err() == nil; i++ {
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"beat":"%d"}}}`, i)
 			_ = s.admin.Patch(ctx, s.inNamespace(v1), client.RawPatch(mergePatch, patch), client.FieldOwner("somebody"))
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
 	})
 	s.earlier(v1)

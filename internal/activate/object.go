@@ -25,7 +25,7 @@ type objects struct {
 }
 
 // attempts bounds how often an object is looked at again because it changed under our hands.
-const attempts = 6
+const attempts = 10
 
 // target is an object of the content on its way into the cluster.
 type target struct {
@@ -263,7 +263,7 @@ func again(err error) bool { return err != nil && stale(err) }
 
 // backOff lets others finish what they are doing.
 func backOff(ctx context.Context, attempt int) {
-	timer := time.NewTimer(time.Duration(5<<attempt)*time.Millisecond + rand.N(10*time.Millisecond)) //nolint:gosec // no secret
+	timer := time.NewTimer(time.Duration(5<<min(attempt, 6))*time.Millisecond + rand.N(10*time.Millisecond)) //nolint:gosec // no secret
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -45,7 +45,9 @@ func (e *Engine) Previews(c client.Client, owner ownership.Owner, options Option
 // Prune previews a call of Prune. What a result calls Deleted would be.
 func (p *Previews) Prune(ctx context.Context, phases []provisioner.Phase) Result {
 	dry := New(Config{}) // with a ledger of its own: what is remembered of the objects stays
-	return dry.Prune(ctx, p.session.client, p.session.owner, phases, p.session.options)
+	session := dry.session(p.session.client, p.session.owner, p.session.options)
+	session.dry = true
+	return dry.revisions.remove(ctx, session, phases)
 }
 
 // Apply previews what a call of Apply would do with one object.

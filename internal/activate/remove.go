@@ -62,6 +62,7 @@ func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object 
 	if err := s.remove(ctx, live); err != nil {
 		return ObjectResult{}, err
 	}
+	s.removed.Store(id, true)
 	result := ObjectResult{ID: id, Action: Deleted, uid: live.GetUID()}
 	if len(live.GetFinalizers()) > 0 {
 		result.Note = goingNote(live.GetFinalizers())
@@ -117,10 +118,15 @@ func (s *session) inUse(ctx context.Context, crd *unstructured.Unstructured) (ke
 	if err != nil {
 		return "", "", fmt.Errorf("look whether there are custom resources: %w", err)
 	}
-	staying := 0
+	staying, going := 0, 0
 	for i := range resources {
-		if resources[i].DeletionTimestamp == nil {
+		_, removed := s.removed.Load(ownership.IDOf(&resources[i]))
+		switch {
+		case s.dry && removed: // it would be gone by now
+		case resources[i].DeletionTimestamp == nil:
 			staying++
+		default:
+			going++
 		}
 	}
 	many := ""
@@ -130,8 +136,8 @@ func (s *session) inUse(ctx context.Context, crd *unstructured.Unstructured) (ke
 	switch {
 	case staying > 0:
 		return fmt.Sprintf("%s%d custom resources of it exist", many, staying), "", nil
-	case len(resources) > 0:
-		return "", fmt.Sprintf("%s%d custom resources of it are being deleted", many, len(resources)), nil
+	case going > 0:
+		return "", fmt.Sprintf("%s%d custom resources of it are being deleted", many, going), nil
 	default:
 		return "", "", nil
 	}

@@ -28,6 +28,9 @@ type session struct {
 
 	reads, writes atomic.Int64
 
+	dry     bool     // nothing is really written, so nothing is to be waited for
+	removed sync.Map // ownership.ID of what was deleted -> true
+
 	brings  map[schema.GroupKind]bool // kinds that CustomResourceDefinitions of the set define
 	serving map[schema.GroupVersion]bool
 	there   sync.Map // GroupKind -> bool: whether objects of the kind were found so far

@@ -23,7 +23,7 @@ func (r *revisions) remove(ctx context.Context, s *session, all []provisioner.Ph
 	var result Result
 	for i, stage := range stages {
 		done := r.phases.each(ctx, s, stage.Name, stage.Objects, r.objects.remove)
-		if len(done) == len(stage.Objects) && firm(done) && i+1 < len(stages) {
+		if len(done) == len(stage.Objects) && firm(done) && i+1 < len(stages) && !s.dry {
 			r.awaitGone(ctx, s, stage.Objects, done)
 		}
 		result.Objects = append(result.Objects, done...)
