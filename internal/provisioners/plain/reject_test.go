@@ -53,6 +53,7 @@ func TestBadInputNamesFileAndLine(t *testing.T) {
 		"LongNumber":    {configMap + "b: 18446744073709551615\n", "x.yaml:4: the number 18446744073709551615 has more digits than can be kept: quote it if it is text"},
 		"LongerNumber":  {configMap + "b: 123456789012345678901234567890\n", "x.yaml:4: the number 123456789012345678901234567890 has more digits than can be kept: quote it if it is text"},
 		"KeyList":       {configMap + "? [a]\n: b\n", "x.yaml:4: a key must be text: quote it"},
+		"KeyFloat":      {configMap + "1.0: b\n", "x.yaml:4: a key must be text: quote it"},
 		"NotUTF8":       {"a: b\nc: \xff\n", "x.yaml:2: is not text in UTF-8: save it as such"},
 		"NUL":           {"a: b\x00\n", "x.yaml:1: is not text in UTF-8: save it as such"},
 		"Twice":         {configMap + "---\n" + configMap, "x.yaml:5: ConfigMap a: is in x.yaml:1 already: remove one"},

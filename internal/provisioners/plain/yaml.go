@@ -200,6 +200,12 @@ func (r *resolver) key(node *yaml.Node, depth int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, isNumber := value.(int64); isNumber {
+		// A float as a key is another text to each program, also if its value is whole.
+		if _, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 0, 64); err != nil {
+			value = nil
+		}
+	}
 	key, err := keyText(value)
 	if err != nil {
 		return "", at(node, "%w", err)
