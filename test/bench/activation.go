@@ -132,7 +132,7 @@ type nothing struct{}
 
 func (nothing) Get(ownership.ID) (*metav1.PartialObjectMetadata, bool) { return nil, false }
 
-// loop creates the same objects, byte for byte, and returns the seconds that it took.
+// loop sends the same creates, byte for byte, and returns the seconds that it took.
 func (a *activator) loop(ctx context.Context, namespace string, objects mix, bare dynamic.Interface) (float64, error) {
 	if err := a.namespace(ctx, namespace); err != nil {
 		return 0, err
@@ -151,9 +151,12 @@ func (a *activator) loop(ctx context.Context, namespace string, objects mix, bar
 	return time.Since(begun).Seconds(), err
 }
 
+// sameOptions are those of the engine.
+var sameOptions = metav1.CreateOptions{FieldManager: ownership.FieldManager, FieldValidation: metav1.FieldValidationStrict}
+
 func create(resource dynamic.ResourceInterface, object *unstructured.Unstructured) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: ownership.FieldManager})
+		_, err := resource.Create(ctx, object, sameOptions)
 		return err
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() { os.Exit(run()) }
@@ -32,6 +35,7 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "bench:", err, strings.Join(flag.Args(), " "))
 		return 2
 	}
+	ctrllog.SetLogger(logr.Discard()) // of the libraries; what matters they return as errors
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	report := b.measure(ctx, chosen)
