@@ -132,7 +132,7 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"
 	}
-	return who, when, last.Message
+	return paint.Clean(who), when, paint.Clean(last.Message)
 }
 
 // short is the beginning of a digest, enough to compare by eye.

@@ -49,7 +49,7 @@ func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) strin
 
 // changeLine is one object: a mark, its name and the fields that change.
 func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
-	line := changeMark(change.Action) + " " + change.Object
+	line := changeMark(change.Action) + " " + paint.Clean(change.Object)
 	switch change.Action {
 	case "Add":
 		line = painter.Good(line)
@@ -64,7 +64,7 @@ func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
 	case change.Action == "Conflict":
 		line += " (is somebody else's)"
 	case len(change.Fields) > 0:
-		line += ": " + painter.Faint(strings.Join(change.Fields, ", "))
+		line += ": " + painter.Faint(paint.Clean(strings.Join(change.Fields, ", ")))
 	}
 	return line
 }
@@ -89,7 +89,7 @@ func writeList(out *strings.Builder, title string, lines []string) {
 	}
 	fmt.Fprintln(out, title)
 	for _, line := range lines {
-		fmt.Fprintln(out, "  "+line)
+		fmt.Fprintln(out, "  "+paint.Clean(line))
 	}
 	fmt.Fprintln(out)
 }

@@ -125,8 +125,8 @@ func (m rowMaker) bundle(bundle *v1alpha1.Bundle) (cells, wide []string) {
 func (m rowMaker) approval(approval *v1alpha1.Approval) (cells, wide []string) {
 	spec := approval.Spec
 	return []string{
-		approval.Name, spec.Revision, string(spec.Decision), spec.Approver, m.word(state.OfApproval(approval)), m.age(approval.CreationTimestamp),
-	}, []string{string(spec.ManifestDigest), spec.Message}
+		approval.Name, spec.Revision, string(spec.Decision), paint.Clean(spec.Approver), m.word(state.OfApproval(approval)), m.age(approval.CreationTimestamp),
+	}, []string{string(spec.ManifestDigest), paint.Clean(spec.Message)}
 }
 
 func (m rowMaker) class(class *v1alpha1.ProvisionerClass) (cells, wide []string) {

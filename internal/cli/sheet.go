@@ -81,7 +81,7 @@ func (d *sheet) age(since metav1.Time) string {
 func (d *sheet) conditions(conditions []metav1.Condition) {
 	shown := table.Table{Titles: []string{"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"}}
 	for _, condition := range slices.SortedFunc(slices.Values(conditions), func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) }) {
-		shown.Add(condition.Type, string(condition.Status), condition.Reason, d.age(condition.LastTransitionTime), condition.Message)
+		shown.Add(condition.Type, string(condition.Status), condition.Reason, d.age(condition.LastTransitionTime), paint.Clean(condition.Message))
 	}
 	d.section("Conditions", shown)
 }
@@ -89,7 +89,7 @@ func (d *sheet) conditions(conditions []metav1.Condition) {
 func (d *sheet) decisions(revision *v1alpha1.InstanceRevision) {
 	shown := table.Table{Titles: []string{"DECISION", "BY", "AGE", "APPROVAL", "MESSAGE"}}
 	for _, decision := range revision.Status.Decisions {
-		shown.Add(string(decision.Decision), decision.Approver, d.age(decision.Time), decision.Approval, decision.Message)
+		shown.Add(string(decision.Decision), paint.Clean(decision.Approver), d.age(decision.Time), decision.Approval, paint.Clean(decision.Message))
 	}
 	d.section("Decisions about "+revision.Name, shown)
 }
@@ -114,7 +114,7 @@ func (d *sheet) events(events []corev1.Event, err error) {
 		if times := timesSeen(event); times > 1 {
 			age += fmt.Sprintf(" (%d times)", times)
 		}
-		shown.Add(age, event.Type, event.Reason, event.InvolvedObject.Name, strings.TrimSpace(event.Message))
+		shown.Add(age, event.Type, event.Reason, event.InvolvedObject.Name, paint.Clean(strings.TrimSpace(event.Message)))
 	}
 	d.section("Events", shown)
 }

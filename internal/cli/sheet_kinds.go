@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 )
 
@@ -107,7 +108,7 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 		"Configuration", string(spec.ConfigDigest),
 		"Objects", objects,
 		"Drift", drift,
-		"Notes", strings.Join(strings.Fields(status.Notes), " "),
+		"Notes", paint.Clean(strings.Join(strings.Fields(status.Notes), " ")),
 		"Created", d.created(revision.CreationTimestamp),
 	)
 	d.conditions(status.Conditions)
@@ -172,8 +173,8 @@ func (d *sheet) approval(approval *v1alpha1.Approval) {
 		"State", d.state(state.OfApproval(approval)),
 		"Decision", string(spec.Decision),
 		"Revision", spec.Revision,
-		"By", spec.Approver,
-		"Message", spec.Message,
+		"By", paint.Clean(spec.Approver),
+		"Message", paint.Clean(spec.Message),
 		"Manifests", string(spec.ManifestDigest),
 		"Class", spec.ProvisionerClassName,
 		"Created", d.created(approval.CreationTimestamp),

@@ -8,6 +8,7 @@ package paint
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -63,6 +64,18 @@ func (p Painter) Busy(text string) string { return p.with("33", text) }
 
 // Bad is for what failed.
 func (p Painter) Bad(text string) string { return p.with("31", text) }
+
+// Clean makes characters visible that would play tricks on a terminal: codes
+// that move, colour or hide, and those that turn the direction of writing. What
+// other people wrote goes through it before it is shown.
+func Clean(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029' {
+			return '\ufffd'
+		}
+		return c
+	}, text)
+}
 
 // Width is the number of columns that text takes, colour codes not counted.
 func Width(text string) int {

@@ -37,3 +37,16 @@ func TestWidthCountsWhatIsSeen(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain ü ✓":         "plain ü ✓",
+		"\x1b[2Kapproved":   "\ufffd[2Kapproved",
+		"a\nb\r\x07c":       "a\ufffdb\ufffd\ufffdc",
+		"user\u202etxt.exe": "user\ufffdtxt.exe",
+	} {
+		if got := Clean(text); got != want {
+			t.Errorf("Clean(%q) = %q, not %q", text, got, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/source"
 )
 
@@ -50,11 +51,14 @@ func unseen() State {
 	return State{Word: Unseen, Message: "no manager has looked at it yet; is RukPak's manager running?", Mood: Busy}
 }
 
+// find gives a condition, fit to be shown: messages hold what others wrote.
 func find(conditions []metav1.Condition, kind string) metav1.Condition {
-	if found := meta.FindStatusCondition(conditions, kind); found != nil {
-		return *found
+	var found metav1.Condition
+	if there := meta.FindStatusCondition(conditions, kind); there != nil {
+		found = *there
 	}
-	return metav1.Condition{}
+	found.Message = paint.Clean(found.Message)
+	return found
 }
 
 func isTrue(conditions []metav1.Condition, kind string) bool {

@@ -100,10 +100,11 @@ func (d *drawing) nodes(prefix string, nodes []*Node) {
 }
 
 func (d *drawing) text(node *Node) string {
-	text := Mark(node.Status) + " " + node.Object
+	name := paint.Clean(node.Object)
+	text := Mark(node.Status) + " " + name
 	switch node.Status {
 	case health.Current:
-		text = d.paint.Good(Mark(node.Status)) + " " + node.Object
+		text = d.paint.Good(Mark(node.Status)) + " " + name
 	case health.InProgress, health.Terminating:
 		text = d.paint.Busy(text)
 	case health.Failed, health.NotFound, health.Unknown:
@@ -112,7 +113,7 @@ func (d *drawing) text(node *Node) string {
 	if node.Status != health.Current {
 		text += "  " + string(node.Status)
 		if node.Message != "" {
-			text += ": " + node.Message
+			text += ": " + paint.Clean(node.Message)
 		}
 	}
 	return text
