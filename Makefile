@@ -10,6 +10,8 @@ JOBS    ?= 2
 # Only these packages are tested, and only tests that match RUN: make test PKG=./internal/activate/... RUN=Prune
 PKG     ?= ./...
 RUN     ?=
+# Flags of the benchmarks: make bench BENCH='-only activation,drift'
+BENCH   ?=
 
 # What `make generate` writes.
 GENERATED := config/crd/bases ':(glob)api/**/zz_generated.*' docs/reference
@@ -60,7 +62,7 @@ test-short: ## Run the tests that need no control plane.
 
 .PHONY: bench
 bench: controlplane ## Measure RukPak against its figures: a table, and bench.json.
-	$(GO) run ./test/bench
+	$(GO) run ./test/bench $(BENCH)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters of .golangci.yml.
