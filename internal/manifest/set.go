@@ -164,14 +164,3 @@ func Decode(encoded []byte) (Set, error) {
 func DigestOf(encoded []byte) digest.Digest {
 	return digest.SHA256.FromBytes(encoded)
 }
-
-// ObjectDigest is the sha256 digest of one object as Encode writes it.
-func ObjectDigest(object *unstructured.Unstructured) (digest.Digest, error) {
-	digester := digest.SHA256.Digester()
-	encoder := json.NewEncoder(digester.Hash())
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(object.Object); err != nil {
-		return "", fmt.Errorf("digest of %s: %w", ownership.IDOf(object), err)
-	}
-	return digester.Digest(), nil
-}
