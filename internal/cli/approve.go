@@ -122,7 +122,7 @@ func (v *decideVerb) planned(ctx context.Context, word string) (target, error) {
 		}
 		if time.Now().After(deadline) {
 			return found, failf(ExitTimeout, "%s cannot be decided about yet: %s", word, why).
-				hintf("\"%s describe %s\" tells more", v.program, word)
+				hintf("%s tells more", v.command("describe %s", word))
 		}
 		line.Show("%s: %s", word, why)
 		if err := sleep(ctx, pollInterval); err != nil {
@@ -150,7 +150,7 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 	digest := string(revision.Spec.ManifestDigest)
 	if v.digest != "" && v.digest != digest {
 		return false, failf(ExitError, "%s is not what you mean: its manifests have the digest %s, not %s", revision.Name, digest, v.digest).
-			hintf("look at it with \"%s plan %s\" and decide about what it is now", v.program, revision.Name)
+			hintf("look at it with %s and decide about what it is now", v.command("plan %s", revision.Name))
 	}
 	switch found := state.OfRevision(revision); found.Word {
 	case state.Denied:
@@ -162,7 +162,7 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 			hintf("change the instance: a new revision is decided about anew")
 	case v1alpha1.ReasonSuperseded:
 		return false, failf(ExitError, "%s was superseded by a newer revision", revision.Name).
-			hintf("\"%s history %s\" lists the revisions", v.program, revision.Spec.Instance.Name)
+			hintf("%s lists the revisions", v.command("history %s", revision.Spec.Instance.Name))
 	}
 	if v.decision != v1alpha1.DecisionApprove || !conditionTrue(revision.Status.Conditions, v1alpha1.ConditionApproved) {
 		return false, nil
@@ -200,7 +200,7 @@ func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevisio
 	verb := strings.ToLower(string(v.decision))
 	if !v.canAsk() {
 		return failf(ExitUsage, "nobody can be asked: this is no terminal").
-			hintf("\"%s %s %s --digest %s -y\" decides about exactly this", v.program, verb, revision.Name, revision.Spec.ManifestDigest)
+			hintf("%s decides about exactly this", v.command("%s %s --digest %s -y", verb, revision.Name, revision.Spec.ManifestDigest))
 	}
 	yes, err := v.confirm(ctx, fmt.Sprintf("%s %s?", v.decision, revision.Name))
 	if err != nil {

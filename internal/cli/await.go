@@ -19,6 +19,9 @@ import (
 // pollInterval is how often the API server is asked while somebody waits.
 const pollInterval = 400 * time.Millisecond
 
+// unseenPatience is how long a manager that runs may take to look at something new.
+const unseenPatience = 5 * time.Second
+
 // stuckPatience is how long it is waited for something that somebody has to
 // mend: long enough that a controller has looked again, should it be mended.
 const stuckPatience = 20 * time.Second
@@ -55,6 +58,9 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 		}
 		if !time.Now().Before(deadline) {
 			return told, s.blocked(told, told.wait)
+		}
+		if told.unseen && time.Since(began) < unseenPatience {
+			told.text = "waiting for the manager"
 		}
 		line.Show("%s", told)
 		if err := sleep(ctx, pollInterval); err != nil {
@@ -103,14 +109,14 @@ func (s *session) lookAtBundle(ctx context.Context, instance *v1alpha1.BundleIns
 func (s *session) blocked(told verdict, code int) *problem {
 	if code == ExitTimeout {
 		return failf(code, "the time is up: %s", told).
-			hintf("\"%s describe %s\" tells more; --timeout waits longer", s.program, told.title)
+			hintf("%s tells more; --timeout waits longer", s.command("describe %s", told.title))
 	}
 	found := failf(code, "%s", told)
 	switch code {
 	case ExitWaiting:
-		return found.hintf("look with \"%s plan %s\", decide with \"%s approve %s\"", s.program, told.title, s.program, told.title)
+		return found.hintf("look with %s, decide with %s", s.command("plan %s", told.title), s.command("approve %s", told.title))
 	case ExitFailed, ExitDenied:
-		return found.hintf("\"%s describe %s\" tells more", s.program, told.title)
+		return found.hintf("%s tells more", s.command("describe %s", told.title))
 	}
 	return found
 }

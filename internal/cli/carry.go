@@ -70,8 +70,7 @@ func (a *approving) decide(ctx context.Context, s *session, revision *v1alpha1.I
 	v := &decideVerb{session: s, decision: v1alpha1.DecisionApprove, message: a.message, yes: a.approve}
 	if !a.approve && !s.canAsk() {
 		return failf(ExitWaiting, "%s waits for approval", revision.Name).
-			hintf("\"%s approve %s\" approves it, \"%s wait %s\" then waits until it is active and healthy",
-				s.program, revision.Name, s.program, revision.Spec.Instance.Name)
+			hintf("%s approves it, %s then waits until it is active and healthy", s.command("approve %s", revision.Name), s.command("wait %s", revision.Spec.Instance.Name))
 	}
 	if err := v.ask(ctx, revision); err != nil {
 		return err

@@ -83,7 +83,7 @@ func (c *creation) createOne(ctx context.Context, object client.Object) error {
 	}
 	err = cluster.Create(ctx, object, options...)
 	if apierrors.IsAlreadyExists(err) {
-		return failf(ExitError, "%w", err).hintf("\"%s describe\" shows it; \"%s update\" changes an instance", c.program, c.program)
+		return failf(ExitError, "%w", err).hintf("\"describe\" shows it; \"update\" changes an instance")
 	}
 	return err
 }

@@ -86,7 +86,6 @@ func (s *session) warnAccount(ctx context.Context, namespace, name string) {
 	}
 	err = cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ServiceAccount{})
 	if apierrors.IsNotFound(err) {
-		s.say("warning: there is no service account %q in namespace %q yet; \"%s create account %s --help\" tells how to make one with rights",
-			name, namespace, s.program, name)
+		s.say("warning: there is no service account %q in namespace %q yet; %s tells how to make one with rights", name, namespace, s.command("create account %s --help", name))
 	}
 }

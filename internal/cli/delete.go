@@ -160,7 +160,7 @@ func (v *deleteVerb) awaitGone(ctx context.Context, known kind, object client.Ob
 		told := deletionProgress(object)
 		if time.Now().After(deadline) {
 			return failf(ExitTimeout, "the time is up: %s %q is not gone: %s", known.name, object.GetName(), told).
-				hintf("it goes on by itself; \"%s describe %s %s\" tells more", v.program, known.name, object.GetName())
+				hintf("it goes on by itself; %s tells more", v.command("describe %s %s", known.name, object.GetName()))
 		}
 		line.Show("%s %q: %s", known.name, object.GetName(), told)
 		if err := sleep(ctx, pollInterval); err != nil {

@@ -114,9 +114,12 @@ func (v *describeVerb) instance(ctx context.Context, instance *v1alpha1.BundleIn
 		if isReference(instance.Status.Pending, revision) || isReference(instance.Status.Active, revision) {
 			about = append(about, revision)
 		}
-		if isReference(instance.Status.Pending, revision) || instance.Status.Pending == nil && isReference(instance.Status.Active, revision) {
+		if isReference(instance.Status.Pending, revision) {
 			sheet.decisions(revision)
 			sheet.plan(revision)
+		}
+		if instance.Status.Pending == nil && isReference(instance.Status.Active, revision) {
+			sheet.decisions(revision) // its plan is history
 		}
 	}
 	sheet.events(v.eventsOf(ctx, about...))

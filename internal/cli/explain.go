@@ -58,7 +58,7 @@ func (s *session) badConfig(err error) *problem {
 }
 
 func (s *session) noCluster() *problem {
-	return failf(ExitError, "no cluster is configured: there is no kubeconfig").
+	return failf(ExitError, "no cluster is configured: no kubeconfig names one (%s)", strings.Join(s.configFiles(), ", ")).
 		hintf("set KUBECONFIG or --kubeconfig, or start a cluster of your own with \"make dev\"")
 }
 
@@ -166,11 +166,15 @@ func (s *session) whichConfig() string {
 	if set(s.flags.Context) {
 		current = *s.flags.Context
 	}
-	files := loader.ConfigAccess().GetLoadingPrecedence()
+	return "the context is " + quoteOr(current, "not set") + " of " + strings.Join(s.configFiles(), ", ")
+}
+
+// configFiles are the kubeconfig files that were looked for.
+func (s *session) configFiles() []string {
 	if set(s.flags.KubeConfig) {
-		files = []string{*s.flags.KubeConfig}
+		return []string{*s.flags.KubeConfig}
 	}
-	return "the context is " + quoteOr(current, "not set") + " of " + strings.Join(files, ", ")
+	return s.flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence()
 }
 
 func set(flag *string) bool { return flag != nil && *flag != "" }

@@ -32,12 +32,13 @@ func goals() []string {
 
 // verdict is how far an instance is from a goal.
 type verdict struct {
-	done  bool
-	code  int    // 0: it may still come about; else it will not without somebody's help, and this is the exit code
-	stuck bool   // somebody has to mend something; it is not waited for long
-	wait  int    // the exit code if the time is up now
-	text  string // one line: what happened or what is waited for
-	title string // what it is about, "web-2" or "web"
+	done   bool
+	code   int    // 0: it may still come about; else it will not without somebody's help, and this is the exit code
+	unseen bool   // no manager has looked at it
+	stuck  bool   // somebody has to mend something; it is not waited for long
+	wait   int    // the exit code if the time is up now
+	text   string // one line: what happened or what is waited for
+	title  string // what it is about, "web-2" or "web"
 }
 
 func (v verdict) String() string {
@@ -113,6 +114,7 @@ func early(instance *v1alpha1.BundleInstance) verdict {
 		told.text = "the manager has not looked at the change yet"
 		return told
 	}
+	told.unseen = found.Word == state.Unseen
 	told.ends(found.Word)
 	return told
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -76,17 +77,18 @@ func TestRollbackGoesToWhatWasActiveAndDiffers(t *testing.T) {
 	one, two, three, four := revision(1, activated()), revision(2), revision(3, activated()), revision(4, activated())
 	four.Spec.ManifestDigest = three.Spec.ManifestDigest
 	all := []v1alpha1.InstanceRevision{*one, *two, *three, *four}
+	s := &session{program: "rukpak", flags: genericclioptions.NewConfigFlags(false)}
 	shown := instance(func(i *v1alpha1.BundleInstance) { i.Status.Active = reference(four) })
-	got, err := previous(&session{program: "rukpak"}, shown, all)
+	got, err := previous(s, shown, all)
 	if err != nil || got != 1 {
 		t.Errorf("from 4 back to %d, %v; not 1: 2 was never active, 3 is the same", got, err)
 	}
 	shown.Status.Active = reference(one)
-	if _, err := previous(&session{program: "rukpak"}, shown, all); codeOf(err) != ExitNotFound {
+	if _, err := previous(s, shown, all); codeOf(err) != ExitNotFound {
 		t.Errorf("from 1: %v", err)
 	}
 	shown.Status.Active = nil
-	if _, err := previous(&session{program: "rukpak"}, shown, all); codeOf(err) != ExitNotFound {
+	if _, err := previous(s, shown, all); codeOf(err) != ExitNotFound {
 		t.Errorf("from nothing: %v", err)
 	}
 }
@@ -109,5 +111,19 @@ func TestPoliciesSpeakForThemselves(t *testing.T) {
 	}
 	if got := policyDenied(apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))); got != "" {
 		t.Errorf("an ordinary refusal: %q", got)
+	}
+}
+
+func TestNextCommandNamesTheSameNamespaceAndCluster(t *testing.T) {
+	s := &session{program: "kubectl rukpak", flags: genericclioptions.NewConfigFlags(false)}
+	if got := s.command("plan %s", "web"); got != `"kubectl rukpak plan web"` {
+		t.Error(got)
+	}
+	*s.flags.Namespace, *s.flags.Context = "team", "prod"
+	if got := s.command("plan %s", "web"); got != `"kubectl rukpak plan web -n team --context prod"` {
+		t.Error(got)
+	}
+	if got := s.command("get instances -A"); got != `"kubectl rukpak get instances -A --context prod"` {
+		t.Error(got)
 	}
 }

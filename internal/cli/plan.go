@@ -73,11 +73,11 @@ func (v *planVerb) run(ctx context.Context, word string) error {
 func (v *planVerb) checkPlanned(found target, word string) error {
 	if found.revision == nil {
 		return failf(ExitError, "%s has no plan yet: %s", word, sentence(state.OfInstance(found.instance))).
-			hintf("\"%s wait %s --for planned\" waits for it", v.program, word)
+			hintf("%s waits for it", v.command("wait %s --for planned", word))
 	}
 	if found.revision.Status.Plan == nil {
 		return failf(ExitError, "%s has no plan yet: %s", found.revision.Name, sentence(state.OfRevision(found.revision))).
-			hintf("\"%s wait %s --for planned\" waits for it", v.program, found.revision.Spec.Instance.Name)
+			hintf("%s waits for it", v.command("wait %s --for planned", found.revision.Spec.Instance.Name))
 	}
 	if found.byInstance && !upToDate(found.instance) {
 		v.say("note: this is the plan of %s; the newest change has none yet: %s", found.revision.Name, early(found.instance).text)

@@ -58,10 +58,10 @@ func (s *session) missing(err error, kind, name, namespace string) error {
 	}
 	known, _ := kindOf(kind)
 	if known.cluster {
-		return failf(ExitNotFound, "there is no %s %q", kind, name).hintf("\"%s get %s\" lists them", s.program, known.plural)
+		return failf(ExitNotFound, "there is no %s %q", kind, name).hintf("%s lists them", s.command("get %s", known.plural))
 	}
 	return failf(ExitNotFound, "there is no %s %q in namespace %q", kind, name, namespace).
-		hintf("\"%s get %s -A\" lists those of all namespaces; -n names another one", s.program, known.plural)
+		hintf("%s lists those of all namespaces; -n names another one", s.command("get %s -A", known.plural))
 }
 
 // target finds what a word means: "revision/web-2", "instance/web", or only the
@@ -90,7 +90,7 @@ func (s *session) target(ctx context.Context, word string) (target, error) {
 	}
 	namespace, _ := s.namespace()
 	return target{}, failf(ExitNotFound, "there is no instance or revision %q in namespace %q", name, namespace).
-		hintf("\"%s get all -A\" lists those of all namespaces; -n names another one", s.program)
+		hintf("%s lists those of all namespaces; -n names another one", s.command("get all -A"))
 }
 
 func (s *session) targetInstance(ctx context.Context, word string) (target, error) {

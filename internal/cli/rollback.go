@@ -42,7 +42,7 @@ instance is rolled back, changes of its bundle have no effect; --clear ends that
 				return usagef(cmd, "--clear and --to exclude one another")
 			}
 			if cmd.Flags().Changed("to") && v.to < 1 {
-				return usagef(cmd, "--to is the number of a revision, 1 or more; \"%s history %s\" lists them", s.program, args[0])
+				return usagef(cmd, "--to is the number of a revision, 1 or more; %s lists them", s.command("history %s", args[0]))
 			}
 			return v.run(cmd.Context(), args[0])
 		},
@@ -100,7 +100,7 @@ func (v *rollbackVerb) goal(ctx context.Context, name string) (int64, error) {
 		}
 	}
 	return 0, failf(ExitNotFound, "%s has no revision %d, or it is no longer kept", instance.Name, v.to).
-		hintf("\"%s history %s\" lists those that are kept", v.program, instance.Name)
+		hintf("%s lists those that are kept", v.command("history %s", instance.Name))
 }
 
 // previous is the newest revision that was active before the one that is active
@@ -109,7 +109,7 @@ func previous(s *session, instance *v1alpha1.BundleInstance, revisions []v1alpha
 	active := instance.Status.Active
 	if active == nil {
 		return 0, failf(ExitNotFound, "%s has no active revision to go back from", instance.Name).
-			hintf("--to names a revision; \"%s history %s\" lists them", s.program, instance.Name)
+			hintf("--to names a revision; %s lists them", s.command("history %s", instance.Name))
 	}
 	for i := len(revisions) - 1; i >= 0; i-- {
 		revision := revisions[i]
@@ -118,5 +118,5 @@ func previous(s *session, instance *v1alpha1.BundleInstance, revisions []v1alpha
 		}
 	}
 	return 0, failf(ExitNotFound, "%s has no earlier revision that was active and differs from %s", instance.Name, active.Name).
-		hintf("\"%s history %s\" lists the revisions", s.program, instance.Name)
+		hintf("%s lists the revisions", s.command("history %s", instance.Name))
 }

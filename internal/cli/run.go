@@ -182,7 +182,7 @@ func (v *runVerb) ensureInstance(cmd *cobra.Command) error {
 	}
 	if number := changed.Spec.RollbackTo; number != nil {
 		return failf(ExitError, "instance %s is rolled back to revision %d, so new content has no effect", v.name, *number).
-			hintf("\"%s rollback %s --clear\" lets it follow its bundle again", v.program, v.name)
+			hintf("%s lets it follow its bundle again", v.command("rollback %s --clear", v.name))
 	}
 	if wasChanged {
 		v.say("changed instance %s", v.name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -107,6 +108,21 @@ func (s *session) painter() paint.Painter {
 // progress shows on standard error what is waited for.
 func (s *session) progress() *progress.Line {
 	return progress.New(s.ErrOut, terminalWidth(s.ErrOut), paint.New(s.colour, isTerminal(s.ErrOut), s.env))
+}
+
+// command is a command of this program to type next, in quotes, with the flags
+// that name cluster and namespace as they were given now.
+func (s *session) command(format string, args ...any) string {
+	words := []string{s.program, fmt.Sprintf(format, args...)}
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{{"-n", s.flags.Namespace}, {"--context", s.flags.Context}, {"--kubeconfig", s.flags.KubeConfig}} {
+		if set(flag.value) && !(flag.name == "-n" && strings.HasSuffix(words[1], " -A")) {
+			words = append(words, flag.name+" "+*flag.value)
+		}
+	}
+	return `"` + strings.Join(words, " ") + `"`
 }
 
 // canAsk says whether there is somebody to ask.

@@ -59,7 +59,10 @@ func (d *sheet) section(title string, shown table.Table) {
 func (d *sheet) text(title, text string) {
 	fmt.Fprintf(&d.out, "\n%s\n", d.paint.Bold(title+":"))
 	for line := range strings.Lines(text) {
-		d.out.WriteString("  " + line)
+		if line != "\n" {
+			line = "  " + line
+		}
+		d.out.WriteString(line)
 	}
 }
 

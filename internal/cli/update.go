@@ -73,8 +73,7 @@ func (v *updateVerb) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if instance.Spec.RollbackTo != nil {
-		v.say("note: %s is rolled back to revision %d: a change of its bundle has no effect before \"%s rollback %s --clear\"",
-			instance.Name, *instance.Spec.RollbackTo, v.program, instance.Name)
+		v.say("note: %s is rolled back to revision %d: a change of its bundle has no effect before %s", instance.Name, *instance.Spec.RollbackTo, v.command("rollback %s --clear", instance.Name))
 	}
 	v.warnAccount(ctx, instance.Namespace, v.account)
 	return v.printChanged(instance, changed)
