@@ -39,6 +39,7 @@ type collector struct {
 	seen      map[identity]place
 	faults    []*provisioner.InputError
 	skipped   []string // files with Kustomizations
+	repeated  []string // places of keys that are set twice to one value
 }
 
 func newCollector(namespace string) *collector {
@@ -89,6 +90,9 @@ func (c *collector) readFile(ctx context.Context, name string, data []byte) erro
 		c.faults = append(c.faults, faults...)
 		for _, doc := range docs {
 			c.addDocument(name, doc)
+			for _, line := range doc.repeated {
+				c.repeated = append(c.repeated, place{name, line}.String())
+			}
 		}
 		if len(c.objects) > maxObjects {
 			return &provisioner.InputError{File: name, Reason: fmt.Sprintf("there are more than %d objects: split the bundle", maxObjects)}

@@ -98,6 +98,8 @@ type document struct {
 	value any
 	line  int   // from 1
 	items []int // lines of the elements of a top-level field items
+	// repeated are lines with a key that was set before to the same value, which is no fault but no good either.
+	repeated []int
 }
 
 // readChunk gives the documents in a chunk: JSON values one after another, or YAML.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"rukpak.io/rukpak/provisioner"
 )
@@ -23,23 +24,24 @@ func readJSON(file string, c chunk) ([]document, []*provisioner.InputError) {
 		if isBlank(c.data[r.offset:]) {
 			return docs, nil
 		}
-		r.items = nil
+		r.items, r.repeated = nil, nil
 		value, err := r.value(0)
 		if err != nil {
 			line, reason := r.explain(err)
 			return docs, []*provisioner.InputError{{File: file, Line: line, Reason: reason}}
 		}
-		docs = append(docs, document{value: value, line: line, items: r.items})
+		docs = append(docs, document{value: value, line: line, items: r.items, repeated: r.repeated})
 	}
 }
 
 type jsonReader struct {
-	data    []byte
-	decoder *json.Decoder
-	offset  int // up to which lines are counted
-	first   int // line of the first byte
-	line    int // at offset
-	items   []int
+	data     []byte
+	decoder  *json.Decoder
+	offset   int // up to which lines are counted
+	first    int // line of the first byte
+	line     int // at offset
+	items    []int
+	repeated []int
 }
 
 // next is the line of the next token.
@@ -106,12 +108,16 @@ func (r *jsonReader) object(depth int) (any, error) {
 			return nil, err
 		}
 		key, _ := token.(string)
-		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("the key %q is set twice: remove one", key)
-		}
+		line := r.line
 		value, err := r.field(key, depth)
 		if err != nil {
 			return nil, err
+		}
+		if before, twice := fields[key]; twice {
+			if !reflect.DeepEqual(before, value) {
+				return nil, fmt.Errorf("the key %q is set twice, to different values: remove one", key)
+			}
+			r.repeated = append(r.repeated, line)
 		}
 		fields[key] = value
 	}

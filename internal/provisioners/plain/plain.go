@@ -17,8 +17,9 @@
 //
 // Files are UTF-8, with or without byte order marks, with LF or CRLF. Documents that are empty or hold only comments are
 // skipped. Scalars mean what they mean to kubectl: 0400, 0o400 and 0x100 are 256, yes and on are true, dates are text, what
-// is quoted is text. Aliases and merge keys are resolved, up to a limit. Refused: keys given twice; a key before a merge
-// key that has it too (kubectl and YAML disagree on who wins); numbers that neither int64 nor float64 holds; unknown tags.
+// is quoted is text. Aliases and merge keys are resolved, up to a limit. Refused: keys given twice with different values
+// (kubectl takes the last; with the same value they are noted); a key before a merge key that has it too (kubectl and YAML
+// disagree on who wins); numbers that neither int64 nor float64 holds; unknown tags.
 //
 // # Which objects
 //
@@ -114,7 +115,7 @@ func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provis
 	for _, one := range collector.objects {
 		objects = append(objects, one.object)
 	}
-	return provisioner.Result{Phases: provisioner.ByKind(objects), Notes: notes(found, collector.skipped)}, nil
+	return provisioner.Result{Phases: provisioner.ByKind(objects), Notes: notes(found, collector)}, nil
 }
 
 // takesNone refuses any field in a JSON object, naming the first ones.
@@ -142,10 +143,13 @@ func takesNone(what string, raw json.RawMessage) error {
 	}
 }
 
-func notes(found files, kustomizations []string) string {
+func notes(found files, c *collector) string {
 	var lines []string
-	if len(kustomizations) > 0 {
-		lines = append(lines, "Not applied, since a Kustomization is no object: "+listed(kustomizations)+".")
+	if len(c.skipped) > 0 {
+		lines = append(lines, "Not applied, since a Kustomization is no object: "+listed(c.skipped)+".")
+	}
+	if len(c.repeated) > 0 {
+		lines = append(lines, "A key is set twice, to the same value: "+listed(c.repeated)+".")
 	}
 	if len(found.hidden) > 0 {
 		lines = append(lines, "Left out, since the name begins with a dot: "+listed(found.hidden)+".")

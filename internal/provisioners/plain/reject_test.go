@@ -41,7 +41,7 @@ func TestBadInputNamesFileAndLine(t *testing.T) {
 		"Owners":        {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, ownerReferences: [{uid: x}]}\n", "x.yaml:1: Pod a: metadata.ownerReferences is not supported, since it needs the UID of an object in a cluster: remove it"},
 		"LabelNumber":   {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: 5, b: true}}\n", `x.yaml:1: Pod a: metadata.labels["b"] is true or false: quote the value`},
 		"Annotations":   {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: text}\n", "x.yaml:1: Pod a: metadata.annotations is text, not a mapping"},
-		"KeyTwice":      {configMap + "data:\n  a: b\n  c: d\n  a: e\n", `x.yaml:7: the key "a" is set in line 5 already: remove one`},
+		"KeyTwice":      {configMap + "data:\n  a: b\n  c: d\n  a: e\n", `x.yaml:7: the key "a" is set in line 5 already, to another value: remove one`},
 		"MergeLate":     {configMap + "a: &a {x: 1}\nb:\n  x: 2\n  <<: *a\n", `x.yaml:7: the merge key brings "x", which is set in line 6 already: put the merge key first`},
 		"MergeText":     {configMap + "b: {<<: text}\n", "x.yaml:4: a merge key needs a mapping, or a list of mappings"},
 		"UnknownAlias":  {configMap + "b: *nope\n", "x.yaml:1: is not YAML: unknown anchor 'nope' referenced"},
@@ -61,7 +61,7 @@ func TestBadInputNamesFileAndLine(t *testing.T) {
 		"TwiceDefault":  {configMap + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: prod}\n", "x.yaml:5: ConfigMap prod/a: is in x.yaml:1 already: remove one"},
 		"ListItem":      {"kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n- apiVersion: v1\n  kind: Pod\n- 5\n", "x.yaml:7: Pod: there is no metadata.name\nx.yaml:9: List items[2]: is a number, not an object"},
 		"EmptyList":     {"kind: List\napiVersion: v1\nitems: []\n", "none of the 1 YAML and JSON files has an object; activating nothing would remove all that is there"},
-		"JSON":          {"{\"apiVersion\": \"v1\",\n\"kind\": \"Pod\",\n\"metadata\": {\"name\": \"a\",\n\"name\": \"b\"}}", "x.yaml:4: the key \"name\" is set in line 3 already: remove one"},
+		"JSON":          {"{\"apiVersion\": \"v1\",\n\"kind\": \"Pod\",\n\"metadata\": {\"name\": \"a\",\n\"name\": \"b\"}}", "x.yaml:4: the key \"name\" is set in line 3 already, to another value: remove one"},
 		"Separator":     {"---foo\nbar: x\n", "x.yaml:2: is not YAML: mapping values are not allowed in this context"},
 	}
 	for name, test := range tests {
@@ -75,7 +75,7 @@ func TestBadJSONNamesFileAndLine(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"Ends":      {"{\n\"a\": [1,\n\n", "x.json:2: is not JSON: it ends early"},
 		"Syntax":    {"{\n\"a\": 1,\n}", "x.json:3: is not JSON: invalid character '}' looking for beginning of object key string"},
-		"KeyTwice":  {"{\"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"kind\": \"Pod\"}", `x.json:3: the key "kind" is set twice: remove one`},
+		"KeyTwice":  {"{\"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"kind\": \"Pot\"}", `x.json:3: the key "kind" is set twice, to different values: remove one`},
 		"Number":    {"{\"a\":\n  18446744073709551616}", "x.json:2: the number 18446744073709551616 has more digits than can be kept: quote it if it is text"},
 		"Huge":      {`{"a": 1e999}`, "x.json:1: the number 1e999 is too large"},
 		"Array":     {"[\n1]", "x.json:1: is a list, not an object"},
@@ -207,5 +207,15 @@ func TestCancellation(t *testing.T) {
 	cancel()
 	if _, err := New().Render(ctx, request(fstest.MapFS{"x.yaml": {Data: []byte(configMap)}})); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeyTwiceWithOneValueIsNoted(t *testing.T) {
+	result, err := New().Render(t.Context(), request(fstest.MapFS{
+		"a.yaml": {Data: []byte(configMap + "data:\n  a: b\n  a: b\n")},
+		"b.json": {Data: []byte("{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"a\",\n\"name\": \"a\"}}")},
+	}))
+	if want := "A key is set twice, to the same value: a.yaml:6, b.json:2."; err != nil || result.Notes != want {
+		t.Errorf("got %q and %v, want %q", result.Notes, err, want)
 	}
 }

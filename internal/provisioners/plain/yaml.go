@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -73,7 +74,7 @@ func readNode(root *yaml.Node, c chunk) (document, *provisioner.InputError) {
 		}
 		return document{}, &provisioner.InputError{Line: before + top.Line, Reason: err.Error()}
 	}
-	doc := document{value: value, line: before + top.Line}
+	doc := document{value: value, line: before + top.Line, repeated: r.repeated}
 	if top.Kind == yaml.MappingNode {
 		doc.items = r.itemLines(top)
 	}
@@ -87,6 +88,7 @@ type resolver struct {
 	expanded int                 // what aliases have added
 	aliases  int                 // depth of aliases
 	lines    [][]byte            // of the chunk, if it may have the tag "!"
+	repeated []int               // lines with a key that was set before to the same value
 }
 
 // loneTag finds what may be the tag "!". It makes text of a scalar, but the parser does not tell of it.
@@ -184,13 +186,17 @@ func (r *resolver) mapping(node *yaml.Node, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if line, twice := own[key]; twice {
-			return nil, at(keyNode, "the key %q is set in line %d already: remove one", key, r.before+line)
-		}
-		own[key] = keyNode.Line
-		if fields[key], err = r.value(valueNode, depth+1); err != nil {
+		value, err := r.value(valueNode, depth+1)
+		if err != nil {
 			return nil, err
 		}
+		if line, twice := own[key]; twice {
+			if !reflect.DeepEqual(fields[key], value) {
+				return nil, at(keyNode, "the key %q is set in line %d already, to another value: remove one", key, r.before+line)
+			}
+			r.repeated = append(r.repeated, r.before+keyNode.Line)
+		}
+		own[key], fields[key] = keyNode.Line, value
 	}
 	return fields, nil
 }
