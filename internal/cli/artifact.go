@@ -30,8 +30,17 @@ func (dockerCredentials) Candidates(target authn.Resource) []authn.Authenticator
 	return []authn.Authenticator{found}
 }
 
+// push packs a folder and pushes it.
 func (s *session) push(ctx context.Context, dir, ref string, insecure bool) (pushed, error) {
-	return pushed{}, errors.New("push is not there yet")
+	line := s.progress()
+	defer line.Close()
+	line.Show("pushing %s to %s", dir, ref)
+	source := oci.Source{Ref: ref, Insecure: insecure, Credentials: dockerCredentials{}}
+	done, err := oci.New(nil, oci.Options{}).Push(ctx, source, os.DirFS(dir))
+	if err != nil {
+		return pushed{}, err
+	}
+	return pushed{Ref: done.Ref, Digest: done.Digest.String(), Files: done.Files, Bytes: done.Bytes}, nil
 }
 
 // pull fetches as the manager does, by way of a store that is thrown away.

@@ -56,6 +56,10 @@ func (a *approving) awaitPlan(ctx context.Context, s *session, name string) (tar
 }
 
 func (a *approving) decide(ctx context.Context, s *session, revision *v1alpha1.InstanceRevision) error {
+	if found := state.OfRevision(revision); found.Word == state.Denied {
+		return failf(ExitDenied, "%s was denied: %s", revision.Name, found.Message).
+			hintf("change the instance: a new revision is decided about anew")
+	}
 	if err := s.showPlan(ctx, s.Out, revision); err != nil {
 		return err
 	}
@@ -63,15 +67,11 @@ func (a *approving) decide(ctx context.Context, s *session, revision *v1alpha1.I
 		s.say("%s is approved%s.", revision.Name, byWhom(revision.Status.Decisions))
 		return nil
 	}
-	if found := state.OfRevision(revision); found.Word == state.Denied {
-		return failf(ExitDenied, "%s was denied: %s", revision.Name, found.Message).
-			hintf("change the instance: a new revision is decided about anew")
-	}
-	v := &decideVerb{session: s, decision: v1alpha1.DecisionApprove, message: a.message, yes: a.approve}
 	if !a.approve && !s.canAsk() {
 		return failf(ExitWaiting, "%s waits for approval", revision.Name).
 			hintf("%s approves it, %s then waits until it is active and healthy", s.command("approve %s", revision.Name), s.command("wait %s", revision.Spec.Instance.Name))
 	}
+	v := &decideVerb{session: s, decision: v1alpha1.DecisionApprove, message: a.message, yes: a.approve}
 	if err := v.ask(ctx, revision); err != nil {
 		return err
 	}

@@ -57,10 +57,11 @@ func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevisio
 	return approval, cluster.Create(ctx, approval)
 }
 
-// countPatience is how long it is waited for that a decision counts.
+// countPatience is how long it is waited for that a decision takes effect.
 const countPatience = 5 * time.Second
 
-// awaitCounted waits a little for the manager's verdict. One that says no is an error.
+// awaitCounted waits a little for the manager's verdict on an approval, and
+// until the revision says the same. A verdict that says no is an error.
 func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approval) (state.State, error) {
 	cluster, err := v.client()
 	if err != nil {
@@ -76,7 +77,7 @@ func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approv
 		switch {
 		case found.Mood == state.Bad:
 			return found, failf(ExitError, "the decision does not count: %s", sentence(found))
-		case found.Word != state.Unseen || time.Now().After(deadline):
+		case time.Now().After(deadline) || found.Word != state.Unseen && v.tookEffect(ctx, approval):
 			return found, nil
 		}
 		line.Show("%s: waiting until the decision counts", approval.Spec.Revision)
@@ -84,4 +85,10 @@ func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approv
 			return found, err
 		}
 	}
+}
+
+// tookEffect says whether the revision is no longer undecided. One that cannot be read is not waited for.
+func (v *decideVerb) tookEffect(ctx context.Context, approval *v1alpha1.Approval) bool {
+	revision, err := v.revisionNamed(ctx, approval.Spec.Revision)
+	return err != nil || state.OfRevision(revision).Word != state.Waiting
 }

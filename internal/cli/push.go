@@ -11,7 +11,6 @@ import (
 // pushed is `push -o json`: what was pushed and how to name it.
 type pushed struct {
 	Ref    string `json:"ref"` // by digest
-	Tag    string `json:"tag,omitempty"`
 	Digest string `json:"digest"`
 	Files  int    `json:"files"`
 	Bytes  int64  `json:"bytes"`
@@ -29,7 +28,8 @@ func (s *session) pushCommand() *cobra.Command {
 		Use:   "push DIR REF",
 		Short: "Push a folder to an OCI registry",
 		Long: `Pushes a folder to an OCI registry as an artifact that a bundle can name, and prints the reference by digest.
-The same files give the same digest, whoever pushes them and when.
+The same files give the same digest, whoever owns them and whenever they were written. All files of the folder
+are pushed; links may not lead out of it.
 
 Credentials are those of docker and podman (docker login, or DOCKER_CONFIG).`,
 		Example: `  rukpak push ./manifests registry.example.com/team/app:v1
@@ -61,5 +61,8 @@ func (v *pushVerb) run(ctx context.Context, dir, ref string) error {
 		return v.value(done, v.output.format)
 	}
 	v.print("%s", done.Ref)
+	if isTerminal(v.ErrOut) {
+		v.say("%d files, %s", done.Files, bytesText(done.Bytes))
+	}
 	return nil
 }
