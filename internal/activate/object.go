@@ -81,7 +81,7 @@ func (o *objects) settle(ctx context.Context, s *session, t target) (ObjectResul
 	if o.known(s, t) {
 		return ObjectResult{ID: t.id, Action: Intact}, nil
 	}
-	guess := s.guessAbsent(t.id.GroupKind()) && !o.seen(t.id)
+	guess := !o.seen(t.id) && s.guesses.absent(t.id.GroupKind())
 	var result ObjectResult
 	var err error = errAgain
 	for attempt := 0; attempt < attempts && again(err); attempt++ {
@@ -115,25 +115,17 @@ func (o *objects) seen(id ownership.ID) bool {
 	return ok
 }
 
-// guessAbsent reports whether objects of a kind turned out to be absent so far: then it is best to create the next
-// without looking. A create of what exists would be harmless but not free: admission sees it, and quotas count it.
-func (s *session) guessAbsent(kind schema.GroupKind) bool {
-	there, known := s.there.Load(kind)
-	return known && !there.(bool)
-}
-
 // once creates the object or, if it is there, brings it up to date.
 func (o *objects) once(ctx context.Context, s *session, t target, guess bool) (ObjectResult, error) {
 	if !guess {
 		live, err := s.get(ctx, t.desired)
+		s.guesses.learn(t.id.GroupKind(), apierrors.IsNotFound(err))
 		if err == nil {
-			s.there.Store(t.id.GroupKind(), true)
 			return o.present(ctx, s, t, live)
 		}
 		if !apierrors.IsNotFound(err) || notServed(err) {
 			return ObjectResult{}, err
 		}
-		s.there.Store(t.id.GroupKind(), false)
 	}
 	made, err := s.create(ctx, t.desired)
 	if apierrors.IsAlreadyExists(err) {

@@ -70,7 +70,7 @@ func (p *Previews) Apply(ctx context.Context, source *unstructured.Unstructured)
 	if objects.known(p.session, t) {
 		return Preview{ObjectResult: ObjectResult{ID: t.id, Action: Intact}}
 	}
-	guess := p.session.guessAbsent(t.id.GroupKind()) && !objects.seen(t.id)
+	guess := !objects.seen(t.id) && p.session.guesses.absent(t.id.GroupKind())
 	var preview Preview
 	err = errAgain
 	for attempt := 0; attempt < attempts && again(err); attempt++ {
@@ -92,14 +92,13 @@ func (p *Previews) once(ctx context.Context, t target, guess bool) (Preview, err
 	preview := Preview{ObjectResult: ObjectResult{ID: t.id, Action: Created}}
 	if !guess {
 		live, err := p.session.get(ctx, t.desired)
+		p.session.guesses.learn(t.id.GroupKind(), apierrors.IsNotFound(err))
 		if err == nil {
-			p.session.there.Store(t.id.GroupKind(), true)
 			return p.present(ctx, t, live)
 		}
 		if !apierrors.IsNotFound(err) || notServed(err) {
 			return preview, err
 		}
-		p.session.there.Store(t.id.GroupKind(), false)
 	}
 	made, err := p.session.create(ctx, t.desired)
 	switch {

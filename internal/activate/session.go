@@ -33,7 +33,7 @@ type session struct {
 
 	brings  map[schema.GroupKind]bool // kinds that CustomResourceDefinitions of the set define
 	serving map[schema.GroupVersion]bool
-	there   sync.Map // GroupKind -> bool: whether objects of the kind were found so far
+	guesses guesses
 
 	patience time.Duration
 	waiting  sync.Once
