@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/ownership"
 )
 
 // bringing is what a set of objects itself brings into the cluster for others among them.
@@ -17,11 +18,18 @@ type bringing struct {
 	definitions map[schema.GroupKind]*definition
 	services    map[schema.GroupVersion]string // served by an APIService -> its name
 	namespaces  map[string]bool
+	roles       map[ownership.ID]bool
 }
 
 func bringingOf(objects []*unstructured.Unstructured) bringing {
-	b := bringing{definitions: map[schema.GroupKind]*definition{}, services: map[schema.GroupVersion]string{}, namespaces: map[string]bool{}}
+	b := bringing{
+		definitions: map[schema.GroupKind]*definition{}, services: map[schema.GroupVersion]string{},
+		namespaces: map[string]bool{}, roles: map[ownership.ID]bool{},
+	}
 	for _, object := range objects {
+		if id := ownership.IDOf(object); isRole(id.GroupKind()) {
+			b.roles[id] = true
+		}
 		switch object.GroupVersionKind().GroupKind() {
 		case crdKind:
 			d := newDefinition(object)
@@ -40,12 +48,15 @@ func text(object *unstructured.Unstructured, path ...string) string {
 	return found
 }
 
-// judge looks whether the set explains why a preview failed: by a kind, a version of it or a namespace that is there
-// only once the set is. Then after names that, and fault says what the definition in the set has against the object, ""
+// judge looks whether the set explains why a preview failed: by a kind, a version of it, a namespace or a role that is
+// there only once the set is. Then after names that, and fault says what the definition in the set has against the object, ""
 // if nothing. Known is false if the set does not explain it.
 func (b bringing) judge(object *unstructured.Unstructured, preview activate.Preview) (after, fault string, known bool) {
 	kind := object.GroupVersionKind()
 	err := preview.Err
+	if role, lacks := b.lacksRole(object, err); lacks {
+		return role.String(), "", true
+	}
 	switch {
 	case err.Reason == activate.UnknownKind && b.definitions[kind.GroupKind()] != nil:
 		d := b.definitions[kind.GroupKind()]
