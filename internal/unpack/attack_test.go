@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -255,8 +254,7 @@ func TestBombsAreStoppedEarly(t *testing.T) {
 }
 
 func TestManyEmptyFilesAreStoppedAtTheLimit(t *testing.T) {
-	data := bomb(t, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, 200_000, 0)
-	began := time.Now()
+	data := gzipped(t, bytes.Repeat(raw("f", nil, nil)[:512], 200_000))
 	_, err := unpackBytes(t, data, plainArchive+"+gzip", nil, Limits{})
 	limit, ok := errors.AsType[*LimitError](err)
 	if !ok || limit.Limit != "files" && limit.Limit != "ratio" {
@@ -266,7 +264,6 @@ func TestManyEmptyFilesAreStoppedAtTheLimit(t *testing.T) {
 	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != "files" || limit.Most != 100_000 {
 		t.Errorf("got %v", err)
 	}
-	t.Logf("took %v", time.Since(began))
 }
 
 func TestAWindowThatWouldTakeMuchMemoryIsRefused(t *testing.T) {
@@ -275,7 +272,7 @@ func TestAWindowThatWouldTakeMuchMemoryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := z.Write(tarOf(t, reg("a", strings.Repeat("text", 20<<20)))); err != nil {
+	if _, err := z.Write(tarOf(t, reg("a", strings.Repeat("text", 3<<20)))); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
@@ -288,7 +285,7 @@ func TestAWindowThatWouldTakeMuchMemoryIsRefused(t *testing.T) {
 }
 
 func TestMemoryDoesNotGrowWithTheSize(t *testing.T) {
-	data := bomb(t, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, 10, 30<<20)
+	data := bomb(t, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, 10, 10<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := unpackBytes(t, data, plainArchive+"+gzip", nil, Limits{Ratio: -1}); err != nil {
@@ -296,6 +293,6 @@ func TestMemoryDoesNotGrowWithTheSize(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
-		t.Errorf("%d bytes were allocated to unpack 300 MiB", used)
+		t.Errorf("%d bytes were allocated to unpack 100 MiB", used)
 	}
 }

@@ -110,7 +110,11 @@ func (u *unpacking) regular(entry *content.Entry, header *tar.Header, r io.Reade
 	}
 	entry.Kind, entry.Size, entry.Exec = content.File, header.Size, header.Mode&0o111 != 0
 	var err error
-	entry.Sum, err = u.sink.AddFile(r, header.Size)
+	if header.Size <= smallFile {
+		err = u.writers.add(len(u.layer.Entries), r, header.Size)
+	} else {
+		entry.Sum, err = u.sink.AddFile(r, header.Size)
+	}
 	if _, ok := errors.AsType[*content.StoreError](err); err != nil && !ok {
 		return explain(err)
 	}

@@ -55,6 +55,8 @@ type unpacking struct {
 	sink   Sink
 	budget *Budget
 	layer  content.Layer
+
+	writers *writers
 }
 
 func (u *unpacking) run() error {
@@ -67,13 +69,26 @@ func (u *unpacking) run() error {
 		return explain(err)
 	}
 	defer free()
-	if err := u.archive(&unpackedReader{r: inside, packed: u.source, limits: &u.budget.limits}); err != nil {
+	if err := u.ahead(&unpackedReader{r: inside, packed: u.source, limits: &u.budget.limits}); err != nil {
 		return err
 	}
 	if _, err := buffered.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the end of the archive")
 	}
 	return nil
+}
+
+// ahead reads the archive while other goroutines fetch and decompress before
+// it, and write small files behind it. They have ended when it returns.
+func (u *unpacking) ahead(r io.Reader) error {
+	ahead := newReadAhead(r)
+	defer ahead.close()
+	u.writers = newWriters(u.sink)
+	err := u.archive(ahead)
+	if writeErr := u.writers.wait(u.layer.Entries); writeErr != nil {
+		return writeErr
+	}
+	return err
 }
 
 // file takes the whole layer as one file.

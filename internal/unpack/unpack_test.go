@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,12 +30,17 @@ const (
 )
 
 // memory is a sink that keeps digests only.
-type memory struct{ bytes int64 }
+type memory struct {
+	mu    sync.Mutex
+	bytes int64
+}
 
 func (m *memory) AddFile(r io.Reader, size int64) (content.Sum, error) {
 	hash := sha256.New()
 	n, err := io.CopyN(hash, r, size)
+	m.mu.Lock()
 	m.bytes += n
+	m.mu.Unlock()
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -80,7 +86,10 @@ func tarOf(t testing.TB, headers ...tar.Header) []byte {
 func gzipped(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
