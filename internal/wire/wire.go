@@ -68,7 +68,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	parts, err := newParts(mgr, options)
+	parts, err := newParts(ctx, mgr, options)
 	if err != nil {
 		return err
 	}

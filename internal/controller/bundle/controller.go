@@ -79,6 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 	}
 	retry := c.report(bundle, err)
 	c.tell(before, bundle)
+	before.SetResourceVersion(bundle.GetResourceVersion()) // resolve may have written a part of the status
 	if err := status.Patch(ctx, c.Client, bundle, before); err != nil {
 		if apierrors.IsConflict(err) {
 			return ctrl.Result{RequeueAfter: pace.Conflict}, nil

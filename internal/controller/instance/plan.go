@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/status"
@@ -53,10 +55,7 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 	}
 	c.looked.Store(revision.UID, time.Now())
 	summary.Against = numberOf(activeOf(w.revisions))
-	revision.Status.ObservedGeneration = revision.Generation
-	revision.Status.Plan = summary
-	conditions.True(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanned, PlanMessage(summary))
-	if err := status.Patch(ctx, c.Client, revision, before); err != nil {
+	if err := c.recordPlan(ctx, revision, summary); err != nil {
 		return err
 	}
 	if !isTrue(before, v1alpha1.ConditionPlanned) {
@@ -64,6 +63,34 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 	}
 	w.requeue, _ = c.planFresh(w)
 	return nil
+}
+
+// planTries bounds how often a plan is written anew after a conflict.
+const planTries = 5
+
+// recordPlan writes the plan into the status. While it was computed the
+// revision controller may have written there, such as that it waits for this
+// plan; that is no reason to compute it again, so it goes beside what that wrote.
+func (c *Controller) recordPlan(ctx context.Context, revision *v1alpha1.InstanceRevision, summary *v1alpha1.PlanSummary) error {
+	for try := 1; ; try++ {
+		before := revision.DeepCopy()
+		conditions := status.Conditions{List: &revision.Status.Conditions, Generation: revision.Generation}
+		revision.Status.ObservedGeneration = revision.Generation
+		revision.Status.Plan = summary
+		conditions.True(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanned, PlanMessage(summary))
+		err := status.Patch(ctx, c.Client, revision, before)
+		if !apierrors.IsConflict(err) || try == planTries {
+			return err
+		}
+		fresh := &v1alpha1.InstanceRevision{}
+		if readErr := c.Live.Get(ctx, client.ObjectKeyFromObject(revision), fresh); readErr != nil {
+			return readErr
+		}
+		if fresh.UID != revision.UID {
+			return err
+		}
+		*revision = *fresh
+	}
 }
 
 // planFresh reports whether the plan still stands and, for one with problems,

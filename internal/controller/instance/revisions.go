@@ -30,6 +30,10 @@ func (c *Controller) listRevisions(ctx context.Context, w *work) error {
 		return int(a.Spec.Number - b.Spec.Number)
 	})
 	w.current = newest(w.revisions)
+	if last := len(w.revisions); last > 0 {
+		// Also after a crash between the making of a revision and this status.
+		w.instance.Status.LastRevision = max(w.instance.Status.LastRevision, w.revisions[last-1].Spec.Number)
+	}
 	return nil
 }
 
@@ -122,13 +126,9 @@ func (c *Controller) withdraw(ctx context.Context, w *work, active *v1alpha1.Ins
 }
 
 func (c *Controller) newSpec(w *work, manifest, config v1alpha1.Digest) v1alpha1.InstanceRevisionSpec {
-	number := w.instance.Status.LastRevision
-	if last := len(w.revisions); last > 0 {
-		number = max(number, w.revisions[last-1].Spec.Number)
-	}
 	return v1alpha1.InstanceRevisionSpec{
 		Instance:             v1alpha1.InstanceReference{Name: w.instance.Name, UID: w.instance.UID},
-		Number:               number + 1,
+		Number:               w.instance.Status.LastRevision + 1,
 		ProvisionerClassName: w.class.Name,
 		ConfigDigest:         config,
 		ManifestDigest:       manifest,

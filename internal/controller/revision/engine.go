@@ -52,11 +52,12 @@ type Watcher interface {
 
 var _ Watcher = (*watch.Watcher)(nil)
 
-// options of a revision for the engine.
-func (c *Controller) options(ctx context.Context, revision *v1alpha1.InstanceRevision, earlier []*Loaded) activate.Options {
+// Options of a revision for the engine. earlier are the older revisions that
+// may have objects.
+func Options(revision *v1alpha1.InstanceRevision, earlier []*Loaded, alive ownership.Alive) activate.Options {
 	return activate.Options{
 		Adoption:          ownership.Adoption(revision.Spec.Adoption),
-		Alive:             c.alive(ctx),
+		Alive:             alive,
 		RecreateImmutable: revision.Spec.RecreateImmutable,
 		DefaultNamespace:  revision.Namespace,
 		Earlier: func(id ownership.ID) []*unstructured.Unstructured {
@@ -71,11 +72,15 @@ func (c *Controller) options(ctx context.Context, revision *v1alpha1.InstanceRev
 	}
 }
 
-// alive tells whether an instance exists; where that cannot be told, it does.
-func (c *Controller) alive(ctx context.Context) ownership.Alive {
+func (c *Controller) options(ctx context.Context, revision *v1alpha1.InstanceRevision, earlier []*Loaded) activate.Options {
+	return Options(revision, earlier, Alive(ctx, c.Client))
+}
+
+// Alive tells whether an instance exists; where that cannot be told, it does.
+func Alive(ctx context.Context, r client.Reader) ownership.Alive {
 	return func(uid types.UID) bool {
 		var list v1alpha1.BundleInstanceList
-		if err := c.Client.List(ctx, &list); err != nil {
+		if err := r.List(ctx, &list); err != nil {
 			return true
 		}
 		return slices.ContainsFunc(list.Items, func(instance v1alpha1.BundleInstance) bool { return instance.UID == uid })

@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 )
@@ -57,33 +59,83 @@ func (c *Controller) teardown(ctx context.Context, w *work) (ctrl.Result, error)
 
 // remove tears down every revision that may have objects, the newest first.
 func (c *Controller) remove(ctx context.Context, w *work) (activate.Result, error) {
+	left, err := c.leftovers(ctx, w)
+	if err != nil {
+		return activate.Result{}, err
+	}
 	all := activate.Result{Complete: true}
+	for _, one := range left {
+		actor, err := c.Accounts.Client(w.instance.Namespace, one.account)
+		if err != nil {
+			return all, err
+		}
+		result := c.Engine.Teardown(ctx, actor, owner(w.instance), one.loaded.Phases, one.options)
+		c.measure(result)
+		result.Objects = append(all.Objects, result.Objects...)
+		if all = result; !all.Complete {
+			return all, nil
+		}
+	}
+	return all, nil
+}
+
+// leftover is what one account has to remove.
+type leftover struct {
+	account string
+	loaded  *Loaded
+	options activate.Options
+}
+
+// leftovers gives what the activated revisions may have written. Revisions or
+// their Secrets may be gone before us, when the whole namespace is deleted: then
+// what carries our mark is ours all the same.
+func (c *Controller) leftovers(ctx context.Context, w *work) ([]leftover, error) {
+	var left []leftover
 	for _, revision := range slices.Backward(w.revisions) {
 		if revision.Status.ActivatedAt == nil || is(revision, v1alpha1.ConditionSuperseded) {
 			continue
 		}
-		actor, err := c.Accounts.Client(revision.Namespace, revision.Spec.ServiceAccountName)
-		if err != nil {
-			return all, err
-		}
 		loaded, err := c.Manifests.Load(ctx, revision)
 		if err != nil {
-			// The Secrets may be gone before us when the namespace is deleted.
-			// What carries our mark is ours all the same.
-			loaded, err = c.Finder.Find(ctx, w.instance.UID)
+			return c.marked(ctx, w, revision.Spec.ServiceAccountName)
 		}
-		if err != nil {
-			return all, fmt.Errorf("find the objects of revision %d: %w", revision.Spec.Number, err)
-		}
-		result := c.Engine.Teardown(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, revision, nil))
-		c.measure(result)
-		all.Objects = append(all.Objects, result.Objects...)
-		if !result.Complete {
-			result.Objects = all.Objects
-			return result, nil
-		}
+		left = append(left, leftover{revision.Spec.ServiceAccountName, loaded, c.options(ctx, revision, nil)})
 	}
-	return all, nil
+	if len(left) == 0 {
+		account, err := c.account(ctx, w.instance)
+		if err != nil || account == "" {
+			return nil, err
+		}
+		return c.marked(ctx, w, account)
+	}
+	return left, nil
+}
+
+// marked gives all that carries the instance's mark.
+func (c *Controller) marked(ctx context.Context, w *work, account string) ([]leftover, error) {
+	loaded, err := c.Finder.Find(ctx, w.instance.UID)
+	if err != nil {
+		return nil, fmt.Errorf("find the objects of BundleInstance %s/%s: %w", w.instance.Namespace, w.instance.Name, err)
+	}
+	options := activate.Options{Alive: Alive(ctx, c.Client), DefaultNamespace: w.instance.Namespace}
+	return []leftover{{account, loaded, options}}, nil
+}
+
+// account is that of an instance whose revisions are gone: the one that it
+// names, else the default of the class that it names.
+func (c *Controller) account(ctx context.Context, instance *v1alpha1.BundleInstance) (string, error) {
+	if name := instance.Spec.ServiceAccountName; name != "" || instance.Spec.Bundle == nil {
+		return name, nil
+	}
+	found, err := class.Resolve(ctx, c.Client, instance.Spec.Bundle.ProvisionerClassName, instance.Namespace)
+	var unusable *class.UnusableError
+	if errors.As(err, &unusable) {
+		return "", nil
+	}
+	if err != nil || found.Spec.Identity == nil {
+		return "", err
+	}
+	return found.Spec.Identity.DefaultServiceAccount, nil
 }
 
 // retains says whether the objects stay: as the instance's annotation says,
@@ -97,12 +149,12 @@ func (c *Controller) retains(ctx context.Context, w *work) (bool, error) {
 		if revision.Status.ActivatedAt == nil {
 			continue
 		}
-		class := &v1alpha1.ProvisionerClass{}
-		err := c.Client.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, class)
+		policy := &v1alpha1.ProvisionerClass{}
+		err := c.Client.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, policy)
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		return class.Spec.ReclaimPolicy == v1alpha1.ReclaimRetain, err
+		return policy.Spec.ReclaimPolicy == v1alpha1.ReclaimRetain, err
 	}
 	return false, nil
 }

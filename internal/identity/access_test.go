@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+func TestLinesJoinVerbsAndAreSorted(t *testing.T) {
+	got := Lines([]Access{
+		{Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "b"},
+		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "b"},
+		{Verb: "get", Resource: "namespaces", Name: "x"},
+		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "b"},
+		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: "a"},
+	})
+	want := []string{
+		`get namespaces "x"`,
+		`get pods/log in namespace "a"`,
+		`get,patch deployments.apps in namespace "b"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRulesExpandToSingleAccesses(t *testing.T) {
+	got := expand([]rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}, ResourceNames: []string{"a", "b"}},
+		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+	}, "ns")
+	want := []Access{
+		{Verb: "get", Resource: "pods", Namespace: "ns"},
+		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: "ns"},
+		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "a"},
+		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "b"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/opencontainers/go-digest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/controller/bundle"
+	"rukpak.io/rukpak/internal/controller/class"
+	"rukpak.io/rukpak/internal/controller/gc"
+	"rukpak.io/rukpak/internal/controller/instance"
+	"rukpak.io/rukpak/internal/controller/revision"
+	"rukpak.io/rukpak/internal/identity"
+	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/watch"
+)
+
+// parts are made once and shared by the controllers.
+type parts struct {
+	options  Options
+	store    *content.Disk
+	lost     chan event.GenericEvent
+	metrics  *metrics.Metrics
+	watcher  *watch.Watcher
+	accounts *identity.Clients
+	reviewer *identity.Reviewer
+	finder   *revision.Finder
+	engine   *activate.Engine
+	stored   *revision.Manifests
+}
+
+func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, error) {
+	p := &parts{options: options, lost: make(chan event.GenericEvent, 64)}
+	var err error
+	if p.store, err = content.OpenDisk(ctx, options.Store, content.Options{}); err != nil {
+		return nil, fmt.Errorf("open the content store %q: %w", options.Store, err)
+	}
+	if p.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
+	objects, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the watch: %w", err)
+	}
+	p.watcher = watch.New(watch.Config{Client: objects, Mapper: mgr.GetRESTMapper(), Log: mgr.GetLogger().WithName("watch")})
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("make the discovery client: %w", err)
+	}
+	p.finder = &revision.Finder{Discovery: kinds, Metadata: objects}
+	if p.accounts, err = identity.NewClients(mgr.GetConfig(), mgr.GetScheme(), mgr.GetRESTMapper()); err != nil {
+		return nil, fmt.Errorf("make the clients of service accounts: %w", err)
+	}
+	p.reviewer = identity.NewReviewer(mgr.GetClient())
+	p.engine = activate.New(activate.Config{Observed: p.watcher})
+	p.stored = revision.NewManifests(mgr.GetAPIReader())
+	return p, nil
+}
+
+// register adds everything that runs to the manager.
+func (p *parts) register(mgr ctrl.Manager) error {
+	served := provisioners()
+	registrations := []func() error{
+		func() error { return mgr.Add(p.watcher) },
+		func() error {
+			return mgr.Add(&gc.Collector{Client: mgr.GetClient(), Store: p.store, Interval: p.options.CollectInterval, Log: mgr.GetLogger().WithName("gc")})
+		},
+		func() error {
+			return (&class.Controller{Client: mgr.GetClient(), Provisioners: served}).Register(mgr)
+		},
+		func() error {
+			return (&bundle.Controller{
+				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("bundle"),
+				Source: newSource(p.store, p.metrics), Contents: p.store, Lost: p.lost, Workers: p.options.Workers,
+			}).Register(mgr)
+		},
+		func() error {
+			return (&instance.Controller{
+				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("instance"),
+				Provisioners: served, Contents: contents{p.store, p.lost}, Scopes: scopes{mgr.GetRESTMapper()},
+				Planner: &planner{p, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetRESTMapper()}, Workers: p.options.Workers,
+			}).Register(mgr)
+		},
+		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
+	}
+	for _, register := range registrations {
+		if err := register(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {
+	return &revision.Controller{
+		Client:    mgr.GetClient(),
+		Live:      mgr.GetAPIReader(),
+		Recorder:  mgr.GetEventRecorder("revision"),
+		Accounts:  p.accounts,
+		Reviewer:  reviewer{p.reviewer, mgr.GetRESTMapper()},
+		Engine:    p.engine,
+		Watcher:   p.watcher,
+		Manifests: p.stored,
+		Finder:    p.finder,
+		Metrics:   p.metrics,
+		Workers:   p.options.Workers,
+	}
+}
+
+// contents tells the bundle controller what the instance controller misses.
+type contents struct {
+	store content.Store
+	lost  chan<- event.GenericEvent
+}
+
+func (c contents) Open(ctx context.Context, tree digest.Digest) (fs.FS, error) {
+	return c.store.Open(ctx, tree)
+}
+
+func (c contents) Lost(name types.NamespacedName) {
+	bundle := &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	select {
+	case c.lost <- event.GenericEvent{Object: bundle}:
+	default: // The instance is tried again, and asks again.
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/revision"
+	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/identity"
+	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/internal/plan"
+	"rukpak.io/rukpak/provisioner"
+)
+
+// The longest lists of a summary, as the schema has them.
+const (
+	maxChanges  = 100
+	maxFields   = 10
+	maxProblems = 20
+	maxMissing  = 50
+	maxImages   = 50
+)
+
+// planner plans with the engine, the account and the options with which the
+// revision will be activated.
+type planner struct {
+	*parts
+	client client.Client
+	live   client.Reader
+	mapper meta.RESTMapper
+}
+
+// Plan computes and keeps a plan; see instance.Planner.
+func (p *planner) Plan(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
+	start := time.Now()
+	computed, err := p.compute(ctx, of, all)
+	p.metrics.Planned(time.Since(start), err)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.keep(ctx, of, computed); err != nil {
+		return nil, err
+	}
+	return summary(computed), nil
+}
+
+func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) (*plan.Plan, error) {
+	loaded, err := p.stored.Load(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	var earlier []*revision.Loaded
+	var older []provisioner.Phase
+	for i := range all {
+		other := &all[i]
+		if other.UID == of.UID || other.Status.ActivatedAt == nil || meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSuperseded) {
+			continue
+		}
+		left, err := p.stored.Load(ctx, other)
+		if err != nil {
+			return nil, fmt.Errorf("revision %d: %w", other.Spec.Number, err)
+		}
+		earlier = append(earlier, left)
+		older = append(older, left.Phases...)
+	}
+	actor, err := p.accounts.Client(of.Namespace, of.Spec.ServiceAccountName)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compute(ctx, plan.Input{
+		Client:   actor,
+		Engine:   p.engine,
+		Owner:    ownership.Owner{UID: of.Spec.Instance.UID, Namespace: of.Namespace, Name: of.Spec.Instance.Name},
+		Phases:   loaded.Phases,
+		Older:    older,
+		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
+		Prune:    of.Spec.Prune,
+		Reviewer: plan.Account{Reviewer: p.reviewer, Mapper: p.mapper, Namespace: of.Namespace, Name: of.Spec.ServiceAccountName},
+	})
+}
+
+// keep stores the plan beside the revision, unless it is there already.
+func (p *planner) keep(ctx context.Context, of *v1alpha1.InstanceRevision, computed *plan.Plan) error {
+	encoded, err := computed.Encode()
+	if err != nil {
+		return err
+	}
+	if stored, err := manifest.Load(ctx, p.live, of.Namespace, of.Name, manifest.KindPlan); err == nil && bytes.Equal(stored, encoded) {
+		return nil
+	}
+	return manifest.Save(ctx, p.client, of, manifest.KindPlan, encoded)
+}
+
+// summary cuts a plan to what a status may hold.
+func summary(of *plan.Plan) *v1alpha1.PlanSummary {
+	s := &v1alpha1.PlanSummary{
+		Added: int64(of.Counts.Add), Changed: int64(of.Counts.Change),
+		Removed: int64(of.Counts.Remove), Unchanged: int64(of.Counts.Unchanged),
+	}
+	for _, change := range of.Changes {
+		if change.Action == plan.Unchanged {
+			continue
+		}
+		if len(s.Changes) == maxChanges {
+			s.Truncated = true
+			break
+		}
+		s.Changes = append(s.Changes, v1alpha1.PlannedChange{
+			Action: string(change.Action), Object: change.ID().String(), Fields: change.Paths(maxFields),
+		})
+	}
+	s.Problems = cut(s, of.ProblemLines(), maxProblems)
+	s.MissingPermissions = cut(s, of.Missing, maxMissing)
+	s.Images = cut(s, of.Images, maxImages)
+	return s
+}
+
+func cut(s *v1alpha1.PlanSummary, lines []string, limit int) []string {
+	for i := range lines {
+		lines[i] = status.Note(lines[i])
+	}
+	if len(lines) > limit {
+		s.Truncated = true
+		return lines[:limit]
+	}
+	return lines
+}
+
+// reviewer says what an account lacks, in the words of a plan.
+type reviewer struct {
+	reviews *identity.Reviewer
+	mapper  meta.RESTMapper
+}
+
+func (r reviewer) Missing(ctx context.Context, namespace, account string, phases []provisioner.Phase) ([]string, error) {
+	return plan.Account{Reviewer: r.reviews, Mapper: r.mapper, Namespace: namespace, Name: account}.Lacks(ctx, phases, nil)
+}
