@@ -4,7 +4,9 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION)
+# A release adds BUILDFLAGS=-trimpath, which compiles everything anew; without, what tests and demo compiled is used.
+BUILDFLAGS ?=
+LDFLAGS := -X main.version=$(VERSION) -X rukpak.io/rukpak/internal/cli.Version=$(VERSION)
 # How many packages are built and tested at once: each may run a control plane of half a gigabyte.
 JOBS    ?= 2
 # Only these packages are tested, and only tests that match RUN: make test PKG=./internal/activate/... RUN=Prune
@@ -43,7 +45,7 @@ dev: controlplane ## Start the same environment without content, and keep it up 
 
 .PHONY: build
 build: ## Build bin/rukpak (also the kubectl plugin) and bin/manager.
-	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
+	$(GO) build $(BUILDFLAGS) -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
 	ln -sf rukpak bin/kubectl-rukpak
 
 .PHONY: controlplane
