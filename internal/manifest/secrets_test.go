@@ -56,10 +56,10 @@ func (s *shelf) load() ([]byte, error) {
 	return manifest.LoadVerified(s.Context(), s.client, s.revision.Namespace, s.revision.Name, manifest.DigestOf(s.bytes(2)))
 }
 
-// bytes are different for each seed and need three parts.
+// bytes are different for each seed and need two parts.
 func (s *shelf) bytes(seed uint64) []byte {
 	source := rand.NewChaCha8([32]byte{byte(seed)})
-	b := make([]byte, 2*manifest.MaxPart+100)
+	b := make([]byte, manifest.MaxPart+100)
 	if _, err := source.Read(b); err != nil {
 		s.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		t.Fatalf("%v, %d bytes", err, len(b))
 	}
 	before := s.secrets()
-	if len(before) != 3 {
+	if len(before) != 2 {
 		t.Errorf("%d Secrets", len(before))
 	}
 	first := before["shop-1-manifest-0"]
@@ -110,8 +110,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 func TestInterruptedSaveIsNotLoadedAndIsCompleted(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	bytesOf := func(seed uint64) []byte { return s.bytes(seed)[:manifest.MaxPart+100] } // two parts
-	for _, seed := range []uint64{1, 2} {                                               // first nothing is there, then other bytes
+	for _, seed := range []uint64{1, 2} { // first nothing is there, then other bytes
 		for allowed := range 4 {
 			left := allowed
 			crash := errors.New("killed")
@@ -135,10 +134,10 @@ func TestInterruptedSaveIsNotLoadedAndIsCompleted(t *testing.T) {
 					return c.Delete(ctx, object, options...)
 				},
 			})
-			err := s.save(c, bytesOf(seed))
+			err := s.save(c, s.bytes(seed))
 			b, loadErr := manifest.Load(t.Context(), s.client, s.revision.Namespace, s.revision.Name, manifest.KindManifest)
 			switch {
-			case loadErr == nil && !cmp.Equal(b, bytesOf(1)) && !cmp.Equal(b, bytesOf(2)):
+			case loadErr == nil && !cmp.Equal(b, s.bytes(1)) && !cmp.Equal(b, s.bytes(2)):
 				t.Errorf("seed %d, after %d writes: neither the old nor the new bytes", seed, allowed)
 			case loadErr != nil && !errors.Is(loadErr, manifest.ErrIncomplete):
 				t.Errorf("seed %d, after %d writes: %v", seed, allowed, loadErr)
@@ -146,11 +145,11 @@ func TestInterruptedSaveIsNotLoadedAndIsCompleted(t *testing.T) {
 				t.Errorf("seed %d, after %d writes: %v", seed, allowed, err)
 			}
 		}
-		if err := s.save(s.client, bytesOf(seed)); err != nil {
+		if err := s.save(s.client, s.bytes(seed)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b, err := manifest.Load(t.Context(), s.client, s.revision.Namespace, s.revision.Name, manifest.KindManifest); err != nil || !cmp.Equal(b, bytesOf(2)) {
+	if b, err := manifest.Load(t.Context(), s.client, s.revision.Namespace, s.revision.Name, manifest.KindManifest); err != nil || !cmp.Equal(b, s.bytes(2)) {
 		t.Errorf("%v, %d bytes", err, len(b))
 	}
 }
@@ -176,9 +175,9 @@ func TestWhatIsNotWholeOrNotApprovedIsRefused(t *testing.T) {
 		want       string
 		incomplete bool
 	}{
-		"NothingSaved": {func(s *shelf) { s.deletePart(0); s.deletePart(1); s.deletePart(2) }, `Secret "shop-1-manifest-0" does not exist`, true},
+		"NothingSaved": {func(s *shelf) { s.deletePart(0); s.deletePart(1) }, `Secret "shop-1-manifest-0" does not exist`, true},
 		"FirstGone":    {func(s *shelf) { s.deletePart(0) }, `Secret "shop-1-manifest-0" does not exist`, true},
-		"LastGone":     {func(s *shelf) { s.deletePart(2) }, `Secret "shop-1-manifest-2" does not exist`, true},
+		"LastGone":     {func(s *shelf) { s.deletePart(1) }, `Secret "shop-1-manifest-1" does not exist`, true},
 		"OtherBytes":   {func(s *shelf) { s.mustSave(s.bytes(3)) }, "they were changed and are not used", false},
 		"PartOfOthers": {func(s *shelf) {
 			s.replace(1, func(c *corev1.Secret) { c.Annotations[manifest.AnnotationDigest] = "sha256:00" })
