@@ -37,6 +37,9 @@ func atEase(ctx context.Context, b *bench) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if before.dispatched[managerWrites] == 0 {
+		return nil, fmt.Errorf("the API server counted no write of the manager while it made the instances: flow schema %s does not match it", managerWrites)
+	}
 	begun := time.Now()
 	if err := pause(ctx, b.window); err != nil {
 		return nil, err
@@ -50,10 +53,10 @@ func atEase(ctx context.Context, b *bench) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restRows(instances, lasted, busy-busyBefore, after.since(before)), nil
+	return restRows(instances, lasted, busy-busyBefore, before, after.since(before)), nil
 }
 
-func restRows(instances int, lasted, busy time.Duration, seen counters) []Row {
+func restRows(instances int, lasted, busy time.Duration, before, seen counters) []Row {
 	scene := fmt.Sprintf("%d instances of %d objects, %.0f s", instances, objectsOfEach, lasted.Seconds())
 	others := func(r request) bool { return r.writes() && r.resource != leasesAreAllowed }
 	return []Row{
@@ -64,7 +67,10 @@ func restRows(instances int, lasted, busy time.Duration, seen counters) []Row {
 			What: scene + ": writes by anybody, but leases", Measured: seen.count(others), Unit: "requests",
 			Details: map[string]any{"which": seen.list(others), "allWrites": seen.list(request.writes)},
 		},
-		{What: scene + ": reads by the manager, renewed watches included", Measured: seen.dispatched[managerReads], Unit: "requests"},
+		{
+			What: scene + ": reads by the manager, renewed watches included", Measured: seen.dispatched[managerReads], Unit: "requests",
+			Details: map[string]any{"writesBefore": before.dispatched[managerWrites], "readsBefore": before.dispatched[managerReads]},
+		},
 		{
 			What: scene + ": time of a core", Measured: 100 * busy.Seconds() / lasted.Seconds(), Unit: "%", Target: below(1),
 			Details: map[string]any{"milliseconds": busy.Milliseconds()},

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// interrupted is a planner during whose work somebody else writes the revision's status.
+type interrupted struct {
+	client client.Client
+	calls  int
+}
+
+func (p *interrupted) Plan(ctx context.Context, revision *v1alpha1.InstanceRevision, _ []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
+	p.calls++
+	live := &v1alpha1.InstanceRevision{}
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(revision), live); err != nil {
+		return nil, err
+	}
+	live.Status.Conditions = append(live.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPlanning, LastTransitionTime: metav1.Now(),
+	})
+	return &v1alpha1.PlanSummary{Added: 3}, p.client.Status().Update(ctx, live)
+}
+
+func TestAPlanIsNotLostBecauseSomebodyWroteTheStatusMeanwhile(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	stored := &v1alpha1.InstanceRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app-1", UID: "one"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).WithStatusSubresource(stored).Build()
+	read := func() *v1alpha1.InstanceRevision {
+		revision := &v1alpha1.InstanceRevision{}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(stored), revision); err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	planner := &interrupted{client: c}
+	controller := &Controller{Client: c, Live: c, Planner: planner, Recorder: events.NewFakeRecorder(10)}
+	w := &work{instance: &v1alpha1.BundleInstance{}, current: read()}
+	if err := controller.ensurePlan(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	revision := read()
+	if planner.calls != 1 || revision.Status.Plan == nil || revision.Status.Plan.Added != 3 || !isTrue(revision, v1alpha1.ConditionPlanned) {
+		t.Errorf("after %d calls the plan is %+v, the conditions %+v", planner.calls, revision.Status.Plan, revision.Status.Conditions)
+	}
+	if len(revision.Status.Conditions) != 2 {
+		t.Errorf("what the other wrote is gone: %+v", revision.Status.Conditions)
+	}
+}
