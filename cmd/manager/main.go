@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&options.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; not set means the manager's own")
 	flag.IntVar(&options.Workers, "workers", 8, "number of objects of a kind that are reconciled at the same time")
 	flag.DurationVar(&options.CollectInterval, "collect-interval", 10*time.Minute, "time between two collections of unused content")
+	options.Limits.Register(flag.CommandLine)
 	printVersion := flag.Bool("version", false, "print the version and exit")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)

@@ -12,6 +12,9 @@ import (
 // What docs/limits.md says, and the expression in the code that makes it true. When the code changes, so must the page.
 func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 	page := read(t, filepath.Join(root, "docs", "limits.md"))
+	if main := read(t, filepath.Join(root, "cmd", "manager", "main.go")); !strings.Contains(main, "Limits.Register(flag.CommandLine)") {
+		t.Error("cmd/manager has no flags for limits, but docs/limits.md says so")
+	}
 	for _, test := range []struct{ file, constant, value, row string }{
 		{"internal/unpack/limits.go", "CompressedBytes:", "1 << 30,", "| 1 GiB | `--limit-compressed-bytes` |"},
 		{"internal/unpack/limits.go", "UnpackedBytes:", "4 << 30,", "| 4 GiB | `--limit-unpacked-bytes` |"},

@@ -85,7 +85,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		func() error {
 			return (&bundle.Controller{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("bundle"),
-				Source: newSource(p.store, p.metrics), Contents: p.store, Lost: p.lost, Workers: p.options.Workers,
+				Source: newSource(p.store, p.metrics, p.options.Limits), Contents: p.store, Lost: p.lost, Workers: p.options.Workers,
 			}).Register(mgr)
 		},
 		func() error {

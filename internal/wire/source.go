@@ -13,6 +13,7 @@ import (
 	"rukpak.io/rukpak/internal/registry"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/source/oci"
+	"rukpak.io/rukpak/internal/unpack"
 )
 
 // sources speaks of the API's sources in the words of the packages that fetch
@@ -22,8 +23,8 @@ type sources struct {
 	metrics *metrics.Metrics
 }
 
-func newSource(store *content.Disk, m *metrics.Metrics) *sources {
-	return &sources{oci: oci.New(store, oci.Options{}), metrics: m}
+func newSource(store *content.Disk, m *metrics.Metrics, limits unpack.Limits) *sources {
+	return &sources{oci: oci.New(store, oci.Options{Limits: limits}), metrics: m}
 }
 
 func (s *sources) Resolve(ctx context.Context, spec v1alpha1.BundleSource, credentials bundle.Credentials) (source.Pinned, error) {

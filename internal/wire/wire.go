@@ -23,6 +23,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/provisioners/plain"
+	"rukpak.io/rukpak/internal/unpack"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -36,6 +37,7 @@ type Options struct {
 	LeaderNamespace string
 	Workers         int // objects of a kind that are reconciled at the same time
 	CollectInterval time.Duration
+	Limits          unpack.Limits // on the content of one bundle
 }
 
 // provisioners of this manager, by ID.
