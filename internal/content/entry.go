@@ -3,8 +3,10 @@
 package content
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 )
@@ -86,4 +88,9 @@ type Tree struct {
 	Digest digest.Digest
 	Files  int   // files and links; folders are not counted
 	Bytes  int64 // of all files, as often as the tree names them
+}
+
+// Sort puts entries into the order of a listing.
+func Sort(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 }

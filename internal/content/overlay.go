@@ -4,9 +4,7 @@ package content
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -26,8 +24,9 @@ func Overlay(layers []Layer) ([]Entry, error) {
 		}
 		count += len(layers[i].Entries)
 	}
-	entries := make([]Entry, 0, count)
-	return root.list("", entries), nil
+	entries := root.list("", make([]Entry, 0, count))
+	Sort(entries)
+	return entries, nil
 }
 
 // place is one name of the tree that is being built. It is a folder if
@@ -41,8 +40,7 @@ type place struct {
 func (p *place) isDir() bool { return p.children != nil }
 
 func (p *place) list(prefix string, entries []Entry) []Entry {
-	for _, name := range slices.Sorted(maps.Keys(p.children)) {
-		child := p.children[name]
+	for name, child := range p.children {
 		full := prefix + name
 		if !child.isDir() {
 			e := *child.entry

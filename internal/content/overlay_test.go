@@ -61,6 +61,10 @@ func TestOverlay(t *testing.T) {
 			layers: []Layer{layerOf("1", "f a/b/c x")},
 			want:   []string{"d a", "d a/b", file("a/b/c", "x")},
 		},
+		"SortedByWholePaths": {
+			layers: []Layer{layerOf("1", "f a/b x", "f a-b x", "f a.b x")},
+			want:   []string{"d a", file("a-b", "x"), file("a.b", "x"), file("a/b", "x")},
+		},
 		"LaterLayerWins": {
 			layers: []Layer{layerOf("1", "f a old", "f b old"), layerOf("2", "f a new")},
 			want:   []string{file("a", "new"), file("b", "old")},

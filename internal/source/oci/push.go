@@ -4,7 +4,6 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,74 +11,80 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
-	imagespec "github.com/opencontainers/image-spec/specs-go"
-	specs "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"rukpak.io/rukpak/internal/content/folder"
 	"rukpak.io/rukpak/internal/source"
-	"rukpak.io/rukpak/internal/unpack"
 )
 
-// What Push makes: an artifact of one layer.
-const (
-	ArtifactType     = "application/vnd.rukpak.bundle.v1"
-	MediaTypeContent = "application/vnd.rukpak.content.v1.tar+gzip"
-)
+// ArtifactType is that of the artifacts that Push makes. Fetch does not ask for it.
+const ArtifactType = "application/vnd.rukpak.bundle.v1"
 
-// Pushed is what a push came to.
+// Pushed says what Push pushed.
 type Pushed struct {
-	source.Pinned
-	Files int   // files and links
-	Bytes int64 // of all files, unpacked
+	Ref    string        // by digest
+	Digest digest.Digest // of the manifest
+	Files  int           // files and links
+	Bytes  int64         // of the files
 }
 
-// Push packs a tree of files, which needs fs.ReadLinkFS if it has links, and
-// pushes it under src.Ref. The same files give the same digest, whoever owns
-// them and whenever they were written. Errors are *source.Error, but for those
-// of reading the files.
-func (f *Fetcher) Push(ctx context.Context, src Source, files fs.FS) (pushed Pushed, err error) {
+// Push packs a folder as an artifact of one layer and pushes it to src.Ref, a
+// tag ("latest" if it has none). The same files give the same digest: owners
+// and times are left out. Links inside the folder stay links; those that lead
+// out, devices and the like, and a folder without any file, are refused.
+//
+// Errors of the folder are a *source.Error too, with ReasonUnsafeContent or
+// ReasonEmptyContent.
+func (f *Fetcher) Push(ctx context.Context, src Source, files fs.FS) (Pushed, error) {
 	ref, err := parse(src.Ref)
 	if err != nil {
 		return Pushed{}, err
 	}
-	packed, err := os.CreateTemp("", "rukpak-push-")
+	tag, ok := ref.(name.Tag)
+	if !ok {
+		return Pushed{}, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("one can push to a tag, not to a digest"))
+	}
+	packed, err := pack(ctx, tag, files)
 	if err != nil {
 		return Pushed{}, err
 	}
-	defer func() { err = errors.Join(err, packed.Close(), os.Remove(packed.Name())) }()
-	if pushed.Files, pushed.Bytes, err = pack(packed, files); err != nil {
-		return Pushed{}, err
-	}
-	layer, err := tarball.LayerFromFile(packed.Name(), tarball.WithMediaType(MediaTypeContent))
-	if err != nil {
-		return Pushed{}, err
-	}
-	manifest, err := artifactOf(layer)
-	if err != nil {
-		return Pushed{}, err
-	}
-	sum := digest.FromBytes(manifest)
-	if given, byDigest := ref.(name.Digest); byDigest && given.DigestStr() != sum.String() {
-		return Pushed{}, failed(source.Terminal, source.ReasonContentMismatch, ref, fmt.Errorf("the files have the digest %s", sum))
-	}
-	if err := f.write(ctx, src, ref, layer, manifest); err != nil {
+	defer os.Remove(packed.path) //nolint:errcheck // a left-over in the folder for temporary files does no harm
+	if err := f.upload(ctx, src, tag, packed); err != nil {
 		return Pushed{}, f.classify(ctx, src, ref, err)
 	}
-	pushed.Pinned = source.Pinned{Ref: ref.Context().Name() + "@" + sum.String(), Digest: sum}
-	return pushed, nil
+	return Pushed{
+		Ref:    tag.Context().Digest(packed.digest().String()).Name(),
+		Digest: packed.digest(),
+		Files:  packed.files,
+		Bytes:  packed.bytes,
+	}, nil
 }
 
-// write uploads with each set of credentials in turn, until the registry takes it.
-func (f *Fetcher) write(ctx context.Context, src Source, ref name.Reference, layer v1.Layer, manifest []byte) error {
-	candidates := f.candidates(src, ref.Context())
+// pack lists a folder and packs it.
+func pack(ctx context.Context, ref name.Reference, files fs.FS) (*packedFolder, error) {
+	entries, err := folder.List(ctx, files)
+	if err != nil {
+		return nil, failed(source.Terminal, source.ReasonUnsafeContent, ref, fmt.Errorf("the folder cannot be pushed: %w", err))
+	}
+	packed, err := packFolder(files, entries)
+	if err != nil {
+		return nil, failed(source.Terminal, source.ReasonUnsafeContent, ref, fmt.Errorf("the folder cannot be pushed: %w", err))
+	}
+	if packed.files == 0 {
+		return nil, errors.Join(failed(source.Terminal, source.ReasonEmptyContent, ref, errors.New("the folder holds no file")), os.Remove(packed.path))
+	}
+	return packed, nil
+}
+
+// upload tries the credentials in turn.
+func (f *Fetcher) upload(ctx context.Context, src Source, tag name.Tag, packed *packedFolder) error {
+	candidates := f.candidates(src, tag.Context())
 	var first error
 	for _, auth := range append(candidates, authn.Anonymous) {
-		err := f.writeAs(ctx, src, ref, auth, layer, manifest)
+		err := f.uploadAs(ctx, src, tag, packed, auth)
 		if err == nil {
 			return nil
 		}
@@ -96,40 +101,16 @@ func (f *Fetcher) write(ctx context.Context, src Source, ref name.Reference, lay
 	return first
 }
 
-func (f *Fetcher) writeAs(ctx context.Context, src Source, ref name.Reference, auth authn.Authenticator, layer v1.Layer, manifest []byte) error {
-	options := append(f.remoteOptions(src, ref.Context(), auth), remote.WithContext(ctx))
-	config := static.NewLayer(specs.DescriptorEmptyJSON.Data, unpack.MediaTypeEmpty)
-	for _, blob := range []v1.Layer{config, layer} {
-		if err := remote.WriteLayer(ref.Context(), blob, options...); err != nil {
-			return err
-		}
-	}
-	return remote.Put(ref, rawManifest(manifest), options...)
-}
-
-// rawManifest is a manifest as it is pushed.
-type rawManifest []byte
-
-// RawManifest gives its bytes.
-func (m rawManifest) RawManifest() ([]byte, error) { return m, nil }
-
-// MediaType gives its type.
-func (m rawManifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
-
-func artifactOf(layer v1.Layer) ([]byte, error) {
-	sum, err := layer.Digest()
+func (f *Fetcher) uploadAs(ctx context.Context, src Source, tag name.Tag, packed *packedFolder, auth authn.Authenticator) error {
+	pusher, err := remote.NewPusher(f.remoteOptions(src, tag.Context(), auth)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	size, err := layer.Size()
-	if err != nil {
-		return nil, err
+	if err := pusher.Upload(ctx, tag.Context(), packed); err != nil {
+		return err
 	}
-	return json.Marshal(specs.Manifest{
-		Versioned:    imagespec.Versioned{SchemaVersion: 2},
-		MediaType:    specs.MediaTypeImageManifest,
-		ArtifactType: ArtifactType,
-		Config:       specs.DescriptorEmptyJSON,
-		Layers:       []specs.Descriptor{{MediaType: MediaTypeContent, Digest: digest.Digest(sum.String()), Size: size}},
-	})
+	if err := pusher.Upload(ctx, tag.Context(), static.NewLayer(emptyConfig, types.MediaType(emptyConfigType))); err != nil {
+		return err
+	}
+	return pusher.Push(ctx, tag, artifact{packed})
 }

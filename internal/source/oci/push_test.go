@@ -11,114 +11,165 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"rukpak.io/rukpak/internal/content/folder"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/testenv/ociregistry"
 )
 
-// write makes a folder of files; a name that ends in "@" is a link, one that ends in "*" is executable.
-func write(t *testing.T, pairs ...string) string {
+// dirOf writes files to a new folder: pairs of name and text, as for tarOf.
+func dirOf(t *testing.T, pairs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := 0; i < len(pairs); i += 2 {
-		name, isLink := strings.CutSuffix(pairs[i], "@")
-		name, executable := strings.CutSuffix(name, "*")
+		name, link := strings.CutSuffix(pairs[i], "@")
 		path := filepath.Join(dir, name)
-		mode := os.FileMode(0o600)
-		if executable {
-			mode = 0o700
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
 		}
-		err := os.MkdirAll(filepath.Dir(path), 0o700)
-		if err == nil && isLink {
-			err = os.Symlink(pairs[i+1], path)
-		} else if err == nil {
-			err = os.WriteFile(path, []byte(pairs[i+1]), mode)
-		}
-		if err != nil {
+		if link {
+			if err := os.Symlink(pairs[i+1], path); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(path, []byte(pairs[i+1]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
 }
 
-func TestWhatIsPushedComesOutAsItWas(t *testing.T) {
+func TestWhatIsPushedComesBack(t *testing.T) {
 	registry := ociregistry.New(t, ociregistry.Options{})
+	dir := dirOf(t, "a.yaml", "a: 1", "sub/b.yaml", strings.Repeat("b", 300_000), "l@", "sub/b.yaml", "sub/up@", "../a.yaml", "run.sh", "#!", "a-b", "", "a/b", "")
+	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	store := newStore(t)
-	f := New(store, Options{})
-	dir := write(t, "a.yaml", "a", "sub/b.yaml", "b", "run.sh*", "#!/bin/sh", "link@", "sub/b.yaml", "sub/up@", "../a.yaml", ".hidden", "h", "x.wh.y", "no whiteout")
-	src := Source{Ref: registry.Host() + "/app:v1", Insecure: true}
-	pushed, err := f.Push(t.Context(), src, os.DirFS(dir))
+	fetcher := New(store, Options{})
+	src := Source{Ref: registry.Host() + "/team/app:v1", Insecure: true}
+	pushed, err := fetcher.Push(t.Context(), src, os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, _, err := fetchAll(t, f, src)
+	if pushed.Files != 7 || pushed.Bytes != 4+300_000+2 || !strings.HasPrefix(pushed.Ref, registry.Host()+"/team/app@sha256:") {
+		t.Errorf("pushed %+v", pushed)
+	}
+	tree, _, err := fetchAll(t, fetcher, src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
-		"a.yaml": "a", "sub/b.yaml": "b", "run.sh": "#!/bin/sh", "link": "-> sub/b.yaml", "sub/up": "-> ../a.yaml", ".hidden": "h", "x.wh.y": "no whiteout",
+	local, err := folder.Digest(t.Context(), os.DirFS(dir))
+	if err != nil || tree.Digest != local {
+		t.Errorf("content is %s, the folder's %s, %v", tree.Digest, local, err)
 	}
-	if diff := cmp.Diff(want, files(t, store, tree)); diff != "" {
-		t.Errorf("files (-pushed +fetched):\n%s", diff)
+	view, err := store.Open(t.Context(), tree.Digest)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if pushed.Files != 7 || pushed.Files != tree.Files {
-		t.Errorf("%d files pushed, %d fetched, not 7", pushed.Files, tree.Files)
+	if err := fstest.TestFS(view, "a.yaml", "sub/b.yaml", "l", "empty"); err != nil {
+		t.Error(err)
+	}
+	ref, err := name.ParseReference(pushed.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(ref, remote.WithTransport(registry.Transport()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := image.Manifest()
+	if err != nil || manifest.ArtifactType != ArtifactType || len(manifest.Layers) != 1 {
+		t.Errorf("another client sees %+v, %v", manifest, err)
 	}
 }
 
-func TestTheSameFilesHaveTheSameDigest(t *testing.T) {
+func TestSameFilesGiveTheSameDigest(t *testing.T) {
 	registry := ociregistry.New(t, ociregistry.Options{})
-	f := New(nil, Options{})
-	one, other := write(t, "b", "2", "a", "1"), write(t, "a", "1", "b", "2")
-	if err := os.Chtimes(filepath.Join(other, "a"), time.Now(), time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	fetcher := New(nil, Options{})
 	var digests []string
-	for i, dir := range []string{one, other, write(t, "a", "1", "b", "3")} {
-		pushed, err := f.Push(t.Context(), Source{Ref: registry.Host() + "/app:v1", Insecure: true}, os.DirFS(dir))
+	for i := range 2 {
+		dir := dirOf(t, "b", "x", "a/c", "y", "l@", "b")
+		if i == 1 {
+			old := time.Unix(1000, 0)
+			if err := os.Chtimes(filepath.Join(dir, "b"), old, old); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(dir, "b"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pushed, err := fetcher.Push(t.Context(), Source{Ref: registry.Host() + "/app", Insecure: true}, os.DirFS(dir))
 		if err != nil {
-			t.Fatal(i, err)
+			t.Fatal(err)
 		}
 		digests = append(digests, pushed.Digest.String())
 	}
-	if digests[0] != digests[1] || digests[1] == digests[2] {
-		t.Errorf("digests: %v", digests)
+	if digests[0] != digests[1] {
+		t.Errorf("digests differ: %s", digests)
 	}
 }
 
-func TestWhatCannotBePushedIsNamed(t *testing.T) {
+func TestFoldersThatCannotBePushed(t *testing.T) {
 	registry := ociregistry.New(t, ociregistry.Options{})
-	guarded := ociregistry.New(t, ociregistry.Options{User: "user", Password: "secret"})
-	good := fstest.MapFS{"a": {Data: []byte("a")}}
-	tests := map[string]struct {
-		src    Source
-		dir    string
+	for name, tc := range map[string]struct {
+		files  []string
 		reason string
 		want   string
 	}{
-		"no files":                {Source{Ref: registry.Host() + "/a:1", Insecure: true}, write(t), "", "the folder has no files"},
-		"a link out of the tree":  {Source{Ref: registry.Host() + "/a:1", Insecure: true}, write(t, "sub/l@", "../../etc/passwd"), "", "sub/l is a link to ../../etc/passwd, out of the folder"},
-		"an absolute link":        {Source{Ref: registry.Host() + "/a:1", Insecure: true}, write(t, "l@", "/etc/passwd"), "", "l is a link to /etc/passwd, out of the folder"},
-		"no credentials":          {Source{Ref: guarded.Host() + "/a:1", Insecure: true}, "", source.ReasonAuthenticationFailed, "no pull secret has credentials for it"},
-		"plain HTTP unasked":      {Source{Ref: registry.Host() + "/a:1"}, "", source.ReasonRegistryUnreachable, ""},
-		"not a reference":         {Source{Ref: "A b"}, "", source.ReasonInvalidReference, "it is not a reference"},
-		"a digest of other files": {Source{Ref: registry.Host() + "/a@sha256:" + strings.Repeat("0", 64), Insecure: true}, "", source.ReasonContentMismatch, "the files have the digest sha256:"},
-	}
-	for name, test := range tests {
+		"Empty":        {nil, source.ReasonEmptyContent, "the folder holds no file"},
+		"LinkOut":      {[]string{"rw/ns.yaml@", "../../ro/ns.yaml"}, source.ReasonUnsafeContent, `"rw/ns.yaml": the link leaves the tree: its target "../../ro/ns.yaml" is outside`},
+		"AbsoluteLink": {[]string{"p@", "/etc/passwd"}, source.ReasonUnsafeContent, `"p": the link leaves the tree`},
+		"Whiteout":     {[]string{"a/.wh.b", ""}, source.ReasonUnsafeContent, `"a/.wh.b": a name that begins with ".wh."`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			f := New(nil, Options{})
-			var err error
-			if test.dir == "" {
-				_, err = f.Push(t.Context(), test.src, good)
-			} else {
-				_, err = f.Push(t.Context(), test.src, os.DirFS(test.dir))
-			}
-			if err == nil || source.ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v with reason %q, not %q with reason %q", err, source.ReasonOf(err), test.want, test.reason)
-			}
-			if err != nil && strings.Contains(err.Error(), "secret"+"@") {
-				t.Errorf("%v tells a password", err)
+			_, err := New(nil, Options{}).Push(t.Context(), Source{Ref: registry.Host() + "/app:1", Insecure: true}, os.DirFS(dirOf(t, tc.files...)))
+			if source.ReasonOf(err) != tc.reason || source.KindOf(err) != source.Terminal || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %s: %v", source.ReasonOf(err), err)
 			}
 		})
+	}
+	for _, r := range registry.Requests() {
+		t.Errorf("the registry was sent %s %s", r.Method, r.Path)
+	}
+}
+
+func TestPushToADigestIsRefused(t *testing.T) {
+	_, err := New(nil, Options{}).Push(t.Context(), Source{Ref: "example.com/a@sha256:" + sum("x")}, os.DirFS(dirOf(t, "a", "x")))
+	if source.ReasonOf(err) != source.ReasonInvalidReference {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPushWithCredentials(t *testing.T) {
+	registry := ociregistry.New(t, ociregistry.Options{User: "robot", Password: "right-password"})
+	src := Source{Ref: registry.Host() + "/app:1", Insecure: true, Credentials: fixed{basic("robot", "wrong-password")}}
+	_, err := New(nil, Options{}).Push(t.Context(), src, os.DirFS(dirOf(t, "a", "x")))
+	if source.ReasonOf(err) != source.ReasonAuthenticationFailed || strings.Contains(err.Error(), "password") {
+		t.Errorf("got %v", err)
+	}
+	src.Credentials = fixed{basic("robot", "wrong-password"), basic("robot", "right-password")}
+	if _, err := New(nil, Options{}).Push(t.Context(), src, os.DirFS(dirOf(t, "a", "x"))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPushLeavesNoTemporaryFile(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	registry := ociregistry.New(t, ociregistry.Options{})
+	for _, files := range [][]string{{"a", "x"}, nil, {".wh.a", ""}} {
+		dir := dirOf(t, files...)
+		_, _ = New(nil, Options{}).Push(t.Context(), Source{Ref: registry.Host() + "/app:1", Insecure: true}, os.DirFS(dir))
+	}
+	registry.Stop()
+	_, _ = New(nil, Options{}).Push(t.Context(), Source{Ref: registry.Host() + "/app:1", Insecure: true}, os.DirFS(dirOf(t, "a", "x")))
+	left, err := filepath.Glob(filepath.Join(temp, "rukpak-push-*"))
+	if diff := cmp.Diff([]string(nil), left); diff != "" || err != nil {
+		t.Errorf("left behind: %v\n%s", err, diff)
 	}
 }
