@@ -3,10 +3,13 @@
 package main
 
 import (
+	"flag"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"rukpak.io/rukpak/internal/unpack"
 )
 
 // What docs/limits.md says, and the expression in the code that makes it true. When the code changes, so must the page.
@@ -22,6 +25,7 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 		{"internal/unpack/limits.go", "Files:", "100_000,", "| 100,000 | `--limit-files` |"},
 		{"internal/unpack/limits.go", "PathBytes:", "1024,", "| 1,024 | `--limit-path-bytes` |"},
 		{"internal/unpack/limits.go", "PathDepth:", "64,", "| 64 | `--limit-path-depth` |"},
+		{"internal/unpack/limits.go", "Layers:", "256,", "| 256 | `--limit-layers` |"},
 		{"internal/unpack/limits.go", "Ratio:", "200,", "| 200 | `--limit-ratio` |"},
 		{"internal/unpack/limits.go", "ratioFloor =", "32 << 20", "more than 32 MiB"},
 		{"internal/provisioners/plain/plain.go", "maxFiles =", "64 << 20", "files that are read | 64 MiB |"},
@@ -43,4 +47,15 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 			t.Errorf("docs/limits.md does not say %q", test.row)
 		}
 	}
+}
+
+func TestLimitsPageHasAllFlags(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs", "limits.md"))
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	new(unpack.Limits).Register(flags)
+	flags.VisitAll(func(one *flag.Flag) {
+		if !strings.Contains(page, "| `--"+one.Name+"` |") {
+			t.Errorf("docs/limits.md has no row for --%s: %s", one.Name, one.Usage)
+		}
+	})
 }
