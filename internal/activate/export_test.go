@@ -3,8 +3,10 @@
 package activate
 
 import (
+	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/internal/ownership"
@@ -22,4 +24,14 @@ func Fill(l *Ledger, n int) {
 // WithObserved returns an engine with the same ledger and another cache.
 func WithObserved(e *Engine, observed Observed) *Engine {
 	return New(Config{Observed: observed, Ledger: e.ledger})
+}
+
+func three() []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{{}, {}, {}}
+}
+
+func fails(err *Error) step {
+	return func(context.Context, *session, *unstructured.Unstructured) ObjectResult {
+		return ObjectResult{Action: Failed, Err: err}
+	}
 }

@@ -5,6 +5,7 @@ package activate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -80,7 +81,10 @@ func (p *Previews) Apply(ctx context.Context, source *unstructured.Unstructured)
 		preview, err = p.once(ctx, t, guess)
 		guess = false
 	}
-	if err != nil {
+	switch {
+	case namespaceGoes(err):
+		return Preview{ObjectResult: ObjectResult{ID: t.id, Action: Waiting, Wait: fmt.Sprintf("namespace %s is being deleted", t.id.Namespace)}}
+	case err != nil:
 		return Preview{ObjectResult: failed(t.id, err), Live: preview.Live}
 	}
 	return preview
@@ -182,7 +186,7 @@ func (p *Previews) change(ctx context.Context, t target, preview Preview, gone *
 		preview.Unchecked = oneLine(err.Error())
 		return preview, nil
 	case err != nil && !stale(err) && apierrors.IsInvalid(err) && onlyAsChange(ctx, p.session, t, err):
-		return p.recreate(t, preview, err), nil
+		return p.recreate(ctx, t, preview, err)
 	case err != nil:
 		return preview, err
 	}
@@ -192,20 +196,16 @@ func (p *Previews) change(ctx context.Context, t target, preview Preview, gone *
 	return preview, err
 }
 
-func (p *Previews) recreate(t target, preview Preview, err error) Preview {
-	what, isPrecious := precious[t.id.GroupKind()]
-	switch {
-	case !p.session.options.RecreateImmutable:
-		preview.Action = Failed
-		preview.Err = immutable(t.id, err, "undo the change, or set spec.strategy.recreateImmutable of the instance to delete and create the object")
-	case isPrecious:
-		preview.Action = Failed
-		preview.Err = immutable(t.id, err, "undo the change; it is not deleted and created, since "+what)
-	default:
-		preview.Action = Recreated
+func (p *Previews) recreate(ctx context.Context, t target, preview Preview, refusal error) (Preview, error) {
+	advice, err := p.session.againstRecreation(ctx, t.id, preview.Live)
+	if err != nil {
+		return preview, err
+	}
+	if preview.Action = Recreated; advice != "" {
+		preview.Action, preview.Err = Failed, immutable(t.id, refusal, advice)
 	}
 	preview.After = t.desired // what the API server would make of it can only be told once the old one is gone
-	return preview
+	return preview, nil
 }
 
 // without asks what becomes of an object without some fields, of which some may have defaults.

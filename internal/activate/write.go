@@ -4,6 +4,7 @@ package activate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"weak"
@@ -32,18 +33,48 @@ func (o *objects) write(ctx context.Context, s *session, t target, live *unstruc
 	if stale(err) || !apierrors.IsInvalid(err) || !onlyAsChange(ctx, s, t, err) {
 		return ObjectResult{}, nil, err
 	}
-	if !s.options.RecreateImmutable {
-		const advice = "undo the change, or set spec.strategy.recreateImmutable of the instance to delete and create the object"
+	if advice, failure := s.againstRecreation(ctx, t.id, live); failure != nil || advice != "" {
+		if failure != nil {
+			return ObjectResult{}, nil, failure
+		}
 		return ObjectResult{}, nil, immutable(t.id, err, advice)
-	}
-	if what, ok := precious[t.id.GroupKind()]; ok {
-		return ObjectResult{}, nil, immutable(t.id, err, "undo the change; it is not deleted and created, since "+what)
 	}
 	result, err := o.recreate(ctx, s, t, live)
 	return result, nil, err
 }
 
-// precious kinds are never deleted to be created anew.
+// againstRecreation says what to do about a field that cannot be changed, "" if the object may be deleted and created.
+func (s *session) againstRecreation(ctx context.Context, id ownership.ID, live *unstructured.Unstructured) (advice string, err error) {
+	what, isPrecious := precious[id.GroupKind()]
+	if id.GroupKind() == crdKind {
+		if isPrecious, err = s.hasResources(ctx, live); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case isPrecious:
+		return "undo the change; it is not deleted and created, since " + what, nil
+	case !s.options.RecreateImmutable:
+		return "undo the change, or set spec.strategy.recreateImmutable of the instance to delete and create the object", nil
+	default:
+		return "", nil
+	}
+}
+
+// hasResources reports whether there are custom resources of a definition, also for one of which that cannot be told.
+func (s *session) hasResources(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
+	kind, served := servedKind(crd)
+	if !served {
+		return true, nil
+	}
+	resources, err := s.list(ctx, kind, 1)
+	if err != nil {
+		return true, fmt.Errorf("look whether there are custom resources: %w", err)
+	}
+	return len(resources) > 0, nil
+}
+
+// precious kinds are never deleted to be created anew, but for definitions without custom resources.
 var precious = map[schema.GroupKind]string{
 	{Kind: "Namespace"}:             "all that is in the namespace would be lost",
 	{Kind: "PersistentVolumeClaim"}: "its data would be lost",

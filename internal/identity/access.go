@@ -13,10 +13,17 @@ type Access struct {
 	Verb, Group, Resource, Subresource string
 	Namespace                          string // "" for cluster-scoped resources
 	Name                               string // "" for all names
+	// Exact is set where nothing wider than the name should be granted, such as to bind one role.
+	Exact bool
+	// Path is that of something that is no resource, such as "/metrics"; then only it and Verb count.
+	Path string
 }
 
-// String is such as `create deployments.apps in namespace "a"` or `get namespaces "b"`.
+// String is such as `create deployments.apps in namespace "a"`, `get namespaces "b"` or `get /metrics`.
 func (a Access) String() string {
+	if a.Path != "" {
+		return a.Verb + " " + a.Path
+	}
 	resource := a.Resource
 	if a.Group != "" {
 		resource += "." + a.Group
@@ -37,28 +44,44 @@ func (a Access) String() string {
 func (a Access) compare(b Access) int {
 	return cmp.Or(
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
-		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb),
+		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb),
 	)
 }
 
 // Lines joins accesses that differ in their verbs only, one line each, sorted.
 func Lines(all []Access) []string {
-	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, Access.compare)
-	sorted = slices.Compact(sorted)
 	var lines []string
-	for i := 0; i < len(sorted); {
-		verbs := []string{sorted[i].Verb}
-		next := i + 1
-		for ; next < len(sorted) && sorted[next].sameBut(sorted[i]); next++ {
-			verbs = append(verbs, sorted[next].Verb)
-		}
-		joined := sorted[i]
-		joined.Verb = strings.Join(verbs, ",")
-		lines = append(lines, joined.String())
-		i = next
+	for _, joined := range byVerbs(all) {
+		access := joined.Access
+		access.Verb = strings.Join(joined.verbs, ",")
+		lines = append(lines, access.String())
 	}
 	return lines
+}
+
+// several are accesses that differ in their verbs only.
+type several struct {
+	Access
+	verbs []string // sorted
+}
+
+// byVerbs joins accesses that differ in their verbs only; the result is sorted.
+func byVerbs(all []Access) []several {
+	sorted := slices.Clone(all)
+	for i := range sorted {
+		sorted[i].Exact = false // says how it came about, not what it is
+	}
+	slices.SortFunc(sorted, Access.compare)
+	var joined []several
+	for _, access := range slices.Compact(sorted) {
+		last := len(joined) - 1
+		if last >= 0 && joined[last].sameBut(access) {
+			joined[last].verbs = append(joined[last].verbs, access.Verb)
+			continue
+		}
+		joined = append(joined, several{Access: access, verbs: []string{access.Verb}})
+	}
+	return joined
 }
 
 // sameBut compares all but the verbs.

@@ -36,8 +36,9 @@ func TestRulesExpandToSingleAccesses(t *testing.T) {
 	want := []Access{
 		{Verb: "get", Resource: "pods", Namespace: "ns"},
 		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: "ns"},
-		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "a"},
-		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "b"},
+		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "a", Exact: true},
+		{Verb: "*", Group: "*", Resource: "*", Namespace: "ns", Name: "b", Exact: true},
+		{Verb: "get", Path: "/metrics"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

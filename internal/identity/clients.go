@@ -5,12 +5,14 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -23,6 +25,7 @@ const maxClients = 1024
 // concurrent use.
 type Clients struct {
 	config *rest.Config
+	base   http.RoundTripper // as the manager itself; the connections are its
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
 	held   *lru.Cache
@@ -36,7 +39,12 @@ func NewClients(config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMap
 	}
 	own := rest.CopyConfig(config)
 	own.QPS, own.RateLimiter = -1, nil
-	return &Clients{config: own, scheme: scheme, mapper: mapper, held: lru.New(maxClients)}, nil
+	own.WarningHandler, own.WarningHandlerWithContext = rest.NoWarnings{}, nil // they are about content, not about us
+	base, err := rest.TransportFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return &Clients{config: own, base: base, scheme: scheme, mapper: mapper, held: lru.New(maxClients)}, nil
 }
 
 // Client gives an uncached client that acts as the service account, whether
@@ -51,9 +59,10 @@ func (c *Clients) Client(namespace, account string) (client.Client, error) {
 			return known, nil
 		}
 	}
-	config := rest.CopyConfig(c.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: User(namespace, account)}
-	made, err := client.New(config, client.Options{Scheme: c.scheme, Mapper: c.mapper})
+	actor := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: User(namespace, account)}, c.base)
+	made, err := client.New(c.config, client.Options{
+		HTTPClient: &http.Client{Transport: actor, Timeout: c.config.Timeout}, Scheme: c.scheme, Mapper: c.mapper,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("client of ServiceAccount %s/%s: %w", namespace, account, err)
 	}

@@ -76,7 +76,7 @@ func (r *Reviewer) forBinding(ctx context.Context, namespace, account string, b 
 	if b.ref.Kind == "Role" {
 		target.namespace = b.namespace
 	}
-	bind := Access{Verb: "bind", Group: rbacv1.GroupName, Resource: target.resource(), Namespace: b.namespace, Name: b.ref.Name}
+	bind := Access{Verb: "bind", Group: rbacv1.GroupName, Resource: target.resource(), Namespace: b.namespace, Name: b.ref.Name, Exact: true}
 	if may, err := r.May(ctx, namespace, account, bind); err != nil || may {
 		return nil, err
 	}
@@ -92,6 +92,11 @@ func (r *Reviewer) forBinding(ctx context.Context, namespace, account string, b 
 func expand(rules []rbacv1.PolicyRule, namespace string) []Access {
 	var all []Access
 	for _, rule := range rules {
+		for _, path := range rule.NonResourceURLs {
+			for _, verb := range rule.Verbs {
+				all = append(all, Access{Verb: verb, Path: path})
+			}
+		}
 		names := rule.ResourceNames
 		if len(names) == 0 {
 			names = []string{""}
@@ -113,7 +118,7 @@ func expand(rules []rbacv1.PolicyRule, namespace string) []Access {
 }
 
 func granted(verb, group, resource, namespace, name string) Access {
-	access := Access{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
+	access := Access{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name, Exact: name != ""}
 	for i := range resource {
 		if resource[i] == '/' {
 			access.Resource, access.Subresource = resource[:i], resource[i+1:]

@@ -15,7 +15,8 @@ var verbs = []string{"get", "create", "patch", "delete"}
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// Needed gives what an account needs to activate, heal and remove the objects.
+// Needed gives what an account needs to activate, heal and remove the objects. To remove a definition is to look first
+// whether there are custom resources of it, anywhere.
 // Kinds that a definition in the set brings are known from it; other kinds that
 // are not served are left out, since activation says so itself.
 func Needed(phases []provisioner.Phase, mapper meta.RESTMapper) ([]Access, error) {
@@ -38,6 +39,9 @@ func Needed(phases []provisioner.Phase, mapper meta.RESTMapper) ([]Access, error
 				needed = append(needed, access)
 			}
 		}
+	}
+	for kind, plural := range brought {
+		needed = append(needed, Access{Verb: "list", Group: kind.Group, Resource: plural})
 	}
 	return needed, nil
 }

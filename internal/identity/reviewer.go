@@ -32,8 +32,7 @@ func NewReviewer(c client.Client) *Reviewer { return &Reviewer{client: c} }
 func (r *Reviewer) Missing(ctx context.Context, namespace, account string, needed []Access) ([]Access, error) {
 	broad := sets.New[Access]()
 	for _, access := range needed {
-		access.Name = ""
-		broad.Insert(access)
+		broad.Insert(access.forAll())
 	}
 	denied, err := r.denied(ctx, namespace, account, broad)
 	if err != nil {
@@ -41,8 +40,7 @@ func (r *Reviewer) Missing(ctx context.Context, namespace, account string, neede
 	}
 	narrow, missing := sets.New[Access](), sets.New[Access]()
 	for _, access := range needed {
-		all := access
-		all.Name = ""
+		all := access.forAll()
 		switch {
 		case !denied.Has(all):
 		case access.Name == "":
@@ -56,12 +54,20 @@ func (r *Reviewer) Missing(ctx context.Context, namespace, account string, neede
 		return nil, err
 	}
 	for access := range named {
-		access.Name = "" // whoever grants it grants it for all names
+		if !access.Exact {
+			access = access.forAll() // whoever grants it grants it for all names
+		}
 		missing.Insert(access)
 	}
 	result := missing.UnsortedList()
 	slices.SortFunc(result, Access.compare)
 	return result, nil
+}
+
+// forAll is the same for all names.
+func (a Access) forAll() Access {
+	a.Name, a.Exact = "", false
+	return a
 }
 
 // May tells whether the account may do one thing.
@@ -96,11 +102,15 @@ func (r *Reviewer) review(ctx context.Context, namespace, account string, access
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:   User(namespace, account),
 		Groups: append(serviceaccount.MakeGroupNames(namespace), "system:authenticated"),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
+	}}
+	if access.Path != "" {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: access.Verb, Path: access.Path}
+	} else {
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 			Verb: access.Verb, Group: access.Group, Resource: access.Resource, Subresource: access.Subresource,
 			Namespace: access.Namespace, Name: access.Name,
-		},
-	}}
+		}
+	}
 	if err := r.client.Create(ctx, review); err != nil {
 		return false, err
 	}
