@@ -171,7 +171,10 @@ func changeOf(preview activate.Preview) Change {
 		change.Recreated = true
 		change.Note = "it is deleted and created, since a field cannot be changed"
 	case activate.Waiting:
-		change.Note = preview.Wait + ": activation waits until it is gone"
+		change.Note = preview.Wait + ": activation waits until that is done"
+		if preview.Live == nil {
+			change.Action = Add
+		}
 	case activate.Collision:
 		change.Action = Conflict
 		change.Problem = &Problem{Reason: string(activate.CollisionReason), Message: oneLine(preview.Err.Error())}

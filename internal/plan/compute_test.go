@@ -378,3 +378,34 @@ func TestThousandObjects(t *testing.T) {
 	encoded, _ := json.Marshal(p)
 	t.Logf("the plan has %d bytes", len(encoded))
 }
+
+// TestDefinitionIsMadeAnewOnlyWithoutResources drops the version that objects are stored in.
+func TestDefinitionIsMadeAnewOnlyWithoutResources(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	crd := widgets(t, s.namespace)
+	t.Cleanup(func() { _ = s.admin.Delete(context.Background(), crd.DeepCopy()) })
+	s.activate(crd)
+	next := crd.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(next.Object, "spec", "versions")
+	versions[0].(map[string]any)["name"] = "v2"
+	next = set(next, versions, "spec", "versions")
+	c := s.change(s.plan(objects{crd}, objects{next}), "CustomResourceDefinition", crd.GetName())
+	if c.Problem == nil || c.Problem.Reason != string(activate.ImmutableField) || !strings.Contains(c.Problem.Message, "recreateImmutable") {
+		t.Errorf("%+v", c.Problem)
+	}
+	s.options.RecreateImmutable = true
+	if c := s.change(s.plan(objects{crd}, objects{next}), "CustomResourceDefinition", crd.GetName()); c.Problem != nil || !c.Recreated {
+		t.Errorf("%+v %+v", c, c.Problem)
+	}
+	if err := s.admin.Create(t.Context(), s.in(objects{widget(t, s.namespace, "users")})[0]); err != nil {
+		t.Fatal(err)
+	}
+	c = s.change(s.plan(objects{crd}, objects{next}), "CustomResourceDefinition", crd.GetName())
+	if c.Problem == nil || !strings.Contains(c.Problem.Message, "custom resources would be lost") {
+		t.Errorf("%+v %+v", c, c.Problem)
+	}
+	if result := s.engine.Apply(t.Context(), s.admin, s.owner, provisioner.ByKind(objects{next}), s.options); result.Reason() != activate.ImmutableField {
+		t.Errorf("the engine: %s", result)
+	}
+}

@@ -51,7 +51,7 @@ func (s *stage) deleteAll(all objects) {
 func TestPlanOfRealInput(t *testing.T) {
 	for _, versions := range [][]string{
 		{"plain/prometheus-operator-bundle/v0.55.0"},
-		{"plain/gateway-api-experimental/v1.0.0", "plain/gateway-api-experimental/v1.1.1"},
+		{"plain/gateway-api-experimental/v1.0.0", "plain/gateway-api-experimental/v1.1.1", "plain/gateway-api-experimental/v1.0.0"},
 		{"kops/addons"},
 	} {
 		t.Run(strings.ReplaceAll(versions[0], "/", "_"), func(t *testing.T) {
@@ -64,12 +64,14 @@ func TestPlanOfRealInput(t *testing.T) {
 				started := time.Now()
 				p := s.plan(old, next)
 				t.Logf("%s: %s, in %s", version, p.Summary(), time.Since(started).Round(time.Millisecond))
+				// A new version of one definition drops a version that the API server has stored objects in: it cannot be
+				// changed to that, only made anew.
+				if problems := p.ProblemLines(); len(problems) == 1 && strings.Contains(problems[0], "backendtlspolicies") && strings.Contains(problems[0], "storedVersions") {
+					s.options.RecreateImmutable = true
+					p = s.plan(old, next)
+				}
 				if problems := p.ProblemLines(); len(problems) > 0 {
-					// The new version of one definition drops a version that the API server has stored objects in.
-					if len(problems) != 1 || !strings.Contains(problems[0], "backendtlspolicies") || !strings.Contains(problems[0], "storedVersions") {
-						t.Errorf("problems: %s", strings.Join(problems, "\n"))
-					}
-					return
+					t.Errorf("problems: %s", strings.Join(problems, "\n"))
 				}
 				s.activate(next...)
 				if again := s.plan(nil, next); len(again.Changes) > 0 {
