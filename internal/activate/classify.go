@@ -55,9 +55,15 @@ func interrupted(err error) bool {
 
 // unreachable reports whether the API server did not answer at all.
 func unreachable(err error) bool {
+	if err == nil {
+		return false
+	}
 	var network net.Error
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.As(err, &network)
+		utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.EPIPE) || errors.As(err, &network) ||
+		// What client-go says, without wrapping the cause, when an answer breaks off.
+		strings.HasPrefix(err.Error(), "unexpected error when reading response body")
 }
 
 // notServed reports whether a kind is not known, or was and is no more.

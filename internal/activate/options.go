@@ -18,7 +18,7 @@ type Options struct {
 	// Alive tells which instances exist. Nil means all do.
 	Alive ownership.Alive
 	// RecreateImmutable deletes and creates an object if a field that cannot be changed has changed. It is never done
-	// to namespaces, volumes, claims and CustomResourceDefinitions, since what they hold would be lost.
+	// to namespaces, volumes, claims and CustomResourceDefinitions with custom resources: what they hold would be lost.
 	RecreateImmutable bool
 	// DeleteCRDsInUse lets Prune and Teardown delete a CustomResourceDefinition and with it all its custom resources.
 	DeleteCRDsInUse bool

@@ -110,7 +110,7 @@ func TestWhatHoldsDataIsNeverRecreated(t *testing.T) {
  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 	crd := widgets(t, s.namespace)
 	t.Cleanup(func() { s.deleteCRD(crd) })
-	s.mustApply(claim, crd)
+	s.mustApply(claim, crd, widget(t, s.namespace, "w"))
 	s.options.RecreateImmutable = true
 	uid := s.live(claim).GetUID()
 	for _, now := range objects(set(claim, []any{"ReadWriteMany"}, "spec", "accessModes"), set(crd, "Cluster", "spec", "scope")) {
@@ -121,6 +121,10 @@ func TestWhatHoldsDataIsNeverRecreated(t *testing.T) {
 	}
 	if s.live(claim).GetUID() != uid {
 		t.Error("the claim was recreated")
+	}
+	s.delete(widget(t, s.namespace, "w"))
+	if result := only(t, s.apply(set(crd, "Cluster", "spec", "scope"))); result.Action != activate.Recreated && result.Action != activate.Waiting {
+		t.Errorf("a definition without custom resources holds nothing: got %s", result)
 	}
 }
 

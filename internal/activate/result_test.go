@@ -31,6 +31,7 @@ func TestRefusalsAreOfKinds(t *testing.T) {
 	}{
 		"ConnectionRefused": {refused, TransientError},
 		"ConnectionCut":     {&url.Error{Op: "Post", Err: io.EOF}, TransientError},
+		"AnswerCut":         {errors.New("unexpected error when reading response body. Please retry. Original error: unexpected EOF"), TransientError},
 		"Wrapped":           {fmt.Errorf("discovery: %w", refused), TransientError},
 		"Cancelled":         {context.Canceled, TransientError},
 		"OutOfTime":         {fmt.Errorf("rate: %w", context.DeadlineExceeded), TransientError},
