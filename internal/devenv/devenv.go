@@ -60,6 +60,7 @@ func Start(ctx context.Context, options Options) (env *Env, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, env.Stop())
+			env = nil
 		}
 	}()
 	steps := []struct {
@@ -76,7 +77,7 @@ func Start(ctx context.Context, options Options) (env *Env, err error) {
 		start := time.Now()
 		_, _ = fmt.Fprintf(options.Progress, "==> %s\n", step.what)
 		if err := step.run(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", step.what, err)
+			return env, fmt.Errorf("%s: %w", step.what, err) // stopped and taken back by what is deferred
 		}
 		_, _ = fmt.Fprintf(options.Progress, "    done in %.1f s\n", time.Since(start).Seconds())
 	}
