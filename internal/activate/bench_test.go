@@ -68,7 +68,7 @@ func bare(ctx context.Context, t testing.TB, mapper func(*unstructured.Unstructu
 }
 
 // TestActivationOfAThousandObjectsAgainstBareCreates compares the engine with a bare loop in one run, in alternating
-// order, each time with a thousand objects in ten parts, so that what else the machine does hits both alike. It is long,
+// order, each time with a thousand objects in four parts, so that what else the machine does hits both alike. It is long,
 // so it runs only where RUKPAK_BENCH is set.
 func TestActivationOfAThousandObjectsAgainstBareCreates(t *testing.T) {
 	if os.Getenv("RUKPAK_BENCH") == "" {
@@ -84,8 +84,8 @@ func TestActivationOfAThousandObjectsAgainstBareCreates(t *testing.T) {
 	var wall, cpu []float64
 	for round := range 5 {
 		b.reset()
-		for i := range 10 {
-			b.part(i, 100)
+		for i := range 4 {
+			b.part(i, 250)
 		}
 		t.Logf("round %d: bare %s (client CPU %s), engine %s (client CPU %s), ratio %.3f", round,
 			b.wall["bare"], b.cpu["bare"], b.wall["engine"], b.cpu["engine"], b.ratio())
