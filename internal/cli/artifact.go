@@ -5,13 +5,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/content/folder"
 	"rukpak.io/rukpak/internal/source/oci"
 )
 
@@ -44,10 +43,7 @@ func (s *session) push(ctx context.Context, dir, ref string, insecure bool) (pus
 }
 
 // pull fetches as the manager does, by way of a store that is thrown away.
-func (s *session) pull(ctx context.Context, ref, dir string, insecure bool) (done pulled, err error) {
-	if err := emptyFolder(dir); err != nil {
-		return pulled{}, err
-	}
+func (v *pullVerb) pull(ctx context.Context, ref, dir string) (done pulled, err error) {
 	temp, err := os.MkdirTemp("", "rukpak-pull-")
 	if err != nil {
 		return pulled{}, err
@@ -59,10 +55,10 @@ func (s *session) pull(ctx context.Context, ref, dir string, insecure bool) (don
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	line := s.progress()
+	line := v.progress()
 	defer line.Close()
 	fetcher := oci.New(store, oci.Options{})
-	source := oci.Source{Ref: ref, Insecure: insecure, Credentials: dockerCredentials{}}
+	source := oci.Source{Ref: ref, Insecure: v.insecure, Credentials: dockerCredentials{}}
 	line.Show("resolving %s", ref)
 	pinned, err := fetcher.Resolve(ctx, source)
 	if err != nil {
@@ -77,22 +73,8 @@ func (s *session) pull(ctx context.Context, ref, dir string, insecure bool) (don
 	if err != nil {
 		return pulled{}, err
 	}
-	if err := os.CopyFS(dir, files); err != nil {
-		return pulled{}, fmt.Errorf("write %s: %w", dir, err)
+	if err := folder.Write(ctx, files, dir, v.force); err != nil {
+		return pulled{}, err
 	}
 	return pulled{Ref: pinned.Ref, Content: string(tree.Digest), Files: tree.Files, Bytes: tree.Bytes}, nil
-}
-
-// emptyFolder says why a folder cannot be written to: what is there is never mixed with what comes.
-func emptyFolder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case len(entries) > 0:
-		return failf(ExitError, "the folder %s is not empty", dir).hintf("name a new or an empty folder")
-	}
-	return nil
 }

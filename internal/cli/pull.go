@@ -20,6 +20,7 @@ type pullVerb struct {
 	*session
 	output   output
 	insecure bool
+	force    bool
 }
 
 func (s *session) pullCommand() *cobra.Command {
@@ -27,8 +28,10 @@ func (s *session) pullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull REF DIR",
 		Short: "Fetch what a reference names into a folder, unpacked as the cluster would",
-		Long: `Fetches an artifact or image from an OCI registry and unpacks it into a new or empty folder, exactly as
-RukPak's manager does: with the same limits, and refusing what would leave the folder.`,
+		Long: `Fetches an artifact or image from an OCI registry and unpacks it into a folder, exactly as RukPak's manager
+does: with the same limits, and refusing what would leave the folder.
+
+The folder is replaced as a whole if it is empty or as an earlier pull left it; --force replaces any.`,
 		Example: `  rukpak pull registry.example.com/team/app:v1 ./app`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,12 +42,13 @@ RukPak's manager does: with the same limits, and refusing what would leave the f
 		},
 	}
 	v.output.addTo(cmd)
+	cmd.Flags().BoolVar(&v.force, "force", false, "Replace the folder whatever is in it")
 	cmd.Flags().BoolVar(&v.insecure, "insecure", false, "Speak plain HTTP to the registry")
 	return cmd
 }
 
 func (v *pullVerb) run(ctx context.Context, ref, dir string) error {
-	done, err := v.pull(ctx, ref, dir, v.insecure)
+	done, err := v.pull(ctx, ref, dir)
 	if err != nil {
 		return err
 	}
