@@ -163,7 +163,7 @@ func eachLayerFile(r io.Reader, each func(Sum)) error {
 }
 
 func (c *collection) blobs(ctx context.Context) error {
-	return c.each(ctx, blobsName, func(dir string, shard fs.DirEntry) error {
+	return c.each(ctx, blobsName, func(_ string, shard fs.DirEntry) error {
 		if !shard.IsDir() {
 			return nil // replaced when something is stored there
 		}
