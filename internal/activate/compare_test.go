@@ -125,7 +125,7 @@ func TestHandOverMovesFieldsAndNothingElse(t *testing.T) {
 	entry := func(manager, operation, subresource, set string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource,
-			APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(set)},
+			APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(set),
 		}
 	}
 	desired := map[string]any{"data": map[string]any{"a": "b"}}
@@ -182,7 +182,7 @@ func TestHandOverMovesFieldsAndNothingElse(t *testing.T) {
 				if got == nil {
 					got = map[string]string{}
 				}
-				got[e.Manager+" "+string(e.Operation)] = string(e.FieldsV1.Raw)
+				got[e.Manager+" "+string(e.Operation)] = e.FieldsV1.GetRawString()
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)

@@ -19,6 +19,7 @@ import (
 // Kind says what is kept beside a revision.
 type Kind string
 
+// The kinds.
 const (
 	KindManifest Kind = "manifest" // the encoded Set, which never changes
 	KindPlan     Kind = "plan"     // the encoded plan, which is replaced when it is computed again

@@ -100,7 +100,7 @@ func TestARevisionThatChangesItsClassWaitsOnce(t *testing.T) {
 	}
 }
 
-func TestNilTakesEverything(t *testing.T) {
+func TestNilTakesEverything(*testing.T) {
 	var m *Metrics
 	m.Fetched("oci", 1, nil)
 	m.Planned(time.Second, nil)

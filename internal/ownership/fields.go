@@ -49,7 +49,7 @@ func fieldsHash(entries []metav1.ManagedFieldsEntry) string {
 			line[2] = entry.Time.UTC().Format(time.RFC3339)
 		}
 		if entry.FieldsV1 != nil {
-			line[3] = canonical(entry.FieldsV1.Raw)
+			line[3] = canonical(entry.FieldsV1.GetRawBytes())
 		}
 		lines = append(lines, strings.Join(line, " "))
 	}

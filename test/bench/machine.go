@@ -24,7 +24,7 @@ type Machine struct {
 
 func thisMachine() Machine {
 	memory, _, _ := strings.Cut(strings.TrimSpace(field("/proc/meminfo", "MemTotal")), " ")
-	kib, _ := strconv.Atoi(memory) //nolint:errcheck // 0 says that it is not known
+	kib, _ := strconv.Atoi(memory) // 0 says that it is not known
 	return Machine{
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: read("/proc/sys/kernel/osrelease"),
 		CPU: strings.TrimSpace(field("/proc/cpuinfo", "model name")), Cores: runtime.NumCPU(), MemoryMiB: kib / 1024,

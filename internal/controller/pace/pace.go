@@ -18,7 +18,8 @@ const (
 	// First and Longest are the pauses between tries of what fails, doubled
 	// each time. The longest is what a person waits, at worst, after mending
 	// something that is not watched.
-	First   = 200 * time.Millisecond
+	First = 200 * time.Millisecond
+	// Longest is explained with First.
 	Longest = 2 * time.Minute
 )
 

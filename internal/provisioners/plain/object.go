@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	segment "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -67,7 +67,7 @@ func checkMetadata(metadata map[string]any) string {
 	case !isText || name == "":
 		return missing("metadata.name", metadata["name"])
 	}
-	if faults := path.IsValidPathSegmentName(name); len(faults) > 0 {
+	if faults := segment.IsPathSegmentName(name); len(faults) > 0 {
 		return fmt.Sprintf("metadata.name %q %s", name, strings.Join(faults, ", "))
 	}
 	if namespace, has := metadata["namespace"]; has && namespace != nil {
@@ -75,7 +75,7 @@ func checkMetadata(metadata map[string]any) string {
 		if !isText {
 			return missing("metadata.namespace", namespace)
 		}
-		if faults := path.IsValidPathSegmentName(text); len(faults) > 0 {
+		if faults := segment.IsPathSegmentName(text); len(faults) > 0 {
 			return fmt.Sprintf("metadata.namespace %q %s", text, strings.Join(faults, ", "))
 		}
 	}

@@ -274,21 +274,25 @@ func (r *resolver) scalar(node *yaml.Node) (any, error) {
 	if err != nil {
 		return nil, at(node, "%w", err)
 	}
-	var fits bool
-	switch value.(type) {
-	case nil:
-		fits = tag == "!!null"
-	case bool:
-		fits = tag == "!!bool"
-	case int64:
-		fits = tag == "!!int" || tag == "!!float"
-	case float64:
-		fits = tag == "!!float"
-	}
-	if !fits {
+	if !fits(value, tag) {
 		return nil, at(node, "%q with the tag %s is not supported: remove the tag, or quote the text", node.Value, tag)
 	}
 	return value, nil
+}
+
+// fits tells whether a value is of the type that the tag in front of it says.
+func fits(value any, tag string) bool {
+	switch value.(type) {
+	case nil:
+		return tag == "!!null"
+	case bool:
+		return tag == "!!bool"
+	case int64:
+		return tag == "!!int" || tag == "!!float"
+	case float64:
+		return tag == "!!float"
+	}
+	return false
 }
 
 // itemLines are the lines of the elements of a field items of the top mapping.

@@ -292,8 +292,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("u:" + password))
 	registry := ociregistry.New(t, ociregistry.Options{})
 	ref := push(t, registry, "app:1", imageOf(t, part(tarOf(t, "a", "x"), types.OCIUncompressedLayer)))
-	var leaky *front
-	leaky = newFront(t, func(w http.ResponseWriter, r *http.Request) {
+	leaky := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "/blobs/"):
 			http.Redirect(w, r, "http://127.0.0.1:1/x?X-Amz-Signature=signed-secret", http.StatusTemporaryRedirect)
