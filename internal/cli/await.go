@@ -112,6 +112,9 @@ func (s *session) blocked(told verdict, code int) *problem {
 			hintf("%s tells more; --timeout waits longer", s.command("describe %s", told.title))
 	}
 	found := failf(code, "%s", told)
+	if told.suspended {
+		return found.hintf("%s resumes it", s.command("update %s --suspend=false", told.title))
+	}
 	switch code {
 	case ExitWaiting:
 		return found.hintf("look with %s, decide with %s", s.command("plan %s", told.title), s.command("approve %s", told.title))

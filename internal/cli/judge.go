@@ -32,13 +32,14 @@ func goals() []string {
 
 // verdict is how far an instance is from a goal.
 type verdict struct {
-	done   bool
-	code   int    // 0: it may still come about; else it will not without somebody's help, and this is the exit code
-	unseen bool   // no manager has looked at it
-	stuck  bool   // somebody has to mend something; it is not waited for long
-	wait   int    // the exit code if the time is up now
-	text   string // one line: what happened or what is waited for
-	title  string // what it is about, "web-2" or "web"
+	done      bool
+	code      int    // 0: it may still come about; else it will not without somebody's help, and this is the exit code
+	suspended bool   // nothing happens before it is resumed
+	unseen    bool   // no manager has looked at it
+	stuck     bool   // somebody has to mend something; it is not waited for long
+	wait      int    // the exit code if the time is up now
+	text      string // one line: what happened or what is waited for
+	title     string // what it is about, "web-2" or "web"
 }
 
 func (v verdict) String() string {
@@ -54,7 +55,7 @@ func judge(g goal, instance *v1alpha1.BundleInstance, revision *v1alpha1.Instanc
 		return verdict{title: instance.Name, wait: ExitTimeout, text: deletionText(instance)}
 	}
 	if instance.Spec.Suspend {
-		return verdict{title: instance.Name, code: ExitFailed, text: "is suspended: nothing happens until it is resumed"}
+		return verdict{title: instance.Name, code: ExitFailed, text: "is suspended: nothing happens until it is resumed", suspended: true}
 	}
 	if g == goalHealthy && reached(g, instance, revision) {
 		return verdict{title: instance.Name, done: true, text: "is healthy"}

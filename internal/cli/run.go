@@ -150,7 +150,7 @@ func (v *runVerb) content(ctx context.Context, what string) (string, error) {
 	if !isFolder(what) {
 		return what, nil
 	}
-	ref := strings.TrimSuffix(v.registry, "/") + "/" + nameFrom(what) + ":latest"
+	ref := strings.TrimSuffix(v.registry, "/") + "/" + v.name + ":latest"
 	pushed, err := v.push(ctx, what, ref, v.insecure)
 	if err != nil {
 		return "", err

@@ -84,6 +84,9 @@ func shownRevision(instance *v1alpha1.BundleInstance) *v1alpha1.RevisionReferenc
 func (v *treeVerb) title(instance *v1alpha1.BundleInstance, reference *v1alpha1.RevisionReference, shown tree.Tree, found state.State) string {
 	painter := v.painter()
 	current, total := shown.Count()
+	if total == 0 {
+		return fmt.Sprintf("%s  %s  you may see none of the objects of %s", painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), reference.Name)
+	}
 	what := "active is " + reference.Name
 	if instance.Status.Active == nil {
 		what = "nothing is active; these are the objects of " + reference.Name
@@ -97,7 +100,7 @@ func (v *treeVerb) groups(ctx context.Context, instance *v1alpha1.BundleInstance
 	if err != nil {
 		return nil, err
 	}
-	forest := &forest{cluster: cluster, owner: instance.UID, note: v.say}
+	forest := &forest{cluster: cluster, owner: instance.UID, namespace: instance.Namespace}
 	phases, err := v.phases(ctx, reference)
 	switch {
 	case err == nil:

@@ -30,9 +30,9 @@ const parallelReads = 10
 // forest reads the live objects of one instance: all of a kind in one request,
 // by the owner's mark, where the user may list them, and else one by one.
 type forest struct {
-	cluster client.Client
-	owner   types.UID
-	note    func(format string, args ...any)
+	cluster   client.Client
+	owner     types.UID
+	namespace string // of the instance
 }
 
 // byPhase looks at the objects that there should be.
@@ -107,11 +107,16 @@ func (f *forest) readKind(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// list lists the marked objects of a kind in all namespaces.
+// list lists the marked objects of a kind in all namespaces, or in that of the
+// instance where the user may not see others.
 func (f *forest) list(ctx context.Context, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := f.cluster.List(ctx, list, client.MatchingLabels{ownership.LabelInstanceUID: string(f.owner)})
+	marked := client.MatchingLabels{ownership.LabelInstanceUID: string(f.owner)}
+	err := f.cluster.List(ctx, list, marked)
+	if apierrors.IsForbidden(err) {
+		err = f.cluster.List(ctx, list, marked, client.InNamespace(f.namespace))
+	}
 	return list.Items, err
 }
 

@@ -62,22 +62,25 @@ func install(ctx context.Context, env *testenv.Env) error {
 func TestScripts(t *testing.T) {
 	env := cluster.Env(t)
 	registry := ociregistry.New(t, ociregistry.Options{})
+	guarded := ociregistry.New(t, ociregistry.Options{User: "user", Password: "secret"})
 	testscript.Run(t, testscript.Params{
 		Dir:                ".",
 		UpdateScripts:      os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireUniqueNames: true,
-		Setup:              func(script *testscript.Env) error { return prepare(script, env, registry.Host()) },
+		Setup:              func(script *testscript.Env) error { return prepare(script, env, registry.Host(), guarded.Host()) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"apply": apply,
-			"keep":  keep,
-			"exits": exits,
+			"apply":  apply,
+			"expand": expand,
+			"keep":   keep,
+			"exits":  exits,
 		},
 	})
 }
 
 // prepare gives a script a namespace of its own, which its kubeconfig has as the
-// default, and in the environment: NS, REGISTRY, and kubectl in the PATH.
-func prepare(script *testscript.Env, env *testenv.Env, registry string) error {
+// default, and in the environment: NS, REGISTRY, GUARDED (a registry that asks for
+// user and secret), and kubectl in the PATH.
+func prepare(script *testscript.Env, env *testenv.Env, registry, guarded string) error {
 	t := script.T().(testing.TB)
 	namespace := env.NewNamespace(t)
 	config, err := clientcmd.LoadFromFile(env.Kubeconfig())
@@ -92,6 +95,7 @@ func prepare(script *testscript.Env, env *testenv.Env, registry string) error {
 	script.Setenv("KUBECONFIG", kubeconfig)
 	script.Setenv("NS", namespace)
 	script.Setenv("REGISTRY", registry)
+	script.Setenv("GUARDED", guarded)
 	script.Setenv("PATH", filepath.Dir(env.KubectlPath())+string(os.PathListSeparator)+script.Getenv("PATH"))
 	return nil
 }
@@ -106,9 +110,16 @@ func apply(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: apply [--status] FILE")
 	}
-	file := ts.MkAbs(".expanded.yaml")
-	ts.Check(os.WriteFile(file, []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
-	ts.Check(ts.Exec("kubectl", append(flags, "-f", file)...))
+	expand(ts, false, args)
+	ts.Check(ts.Exec("kubectl", append(flags, "-f", args[0])...))
+}
+
+// expand is "expand FILE": $VARIABLES in it become those of the script.
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: expand FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
 }
 
 // keep is "keep NAME": what was printed last becomes a variable.

@@ -160,7 +160,7 @@ func OfInstance(instance *v1alpha1.BundleInstance) State {
 	conditions := instance.Status.Conditions
 	whole := ready(conditions)
 	if instance.DeletionTimestamp != nil {
-		return State{Word: Deleting, Message: whole.Message, Mood: Busy}
+		return deleting(whole)
 	}
 	if instance.Spec.Suspend {
 		return State{Word: v1alpha1.ReasonSuspended, Message: cmp.Or(whole.Message, "spec.suspend is true"), Mood: Quiet}
@@ -176,6 +176,15 @@ func OfInstance(instance *v1alpha1.BundleInstance) State {
 		return State{Word: Denied, Message: approved.Message, Mood: Bad}
 	}
 	return whole
+}
+
+// deleting judges an instance that is being deleted; what Ready said before that is stale.
+func deleting(whole State) State {
+	switch whole.Word {
+	case Deleting, v1alpha1.ReasonTeardownBlocked:
+		return whole
+	}
+	return State{Word: Deleting, Mood: Busy}
 }
 
 // OfRevision judges an InstanceRevision.

@@ -87,6 +87,14 @@ func TestInstanceSaysFirstWhatPeopleMustDo(t *testing.T) {
 			i.Spec.Suspend = true
 			i.Status.Conditions = []metav1.Condition{condition("Ready", no, "Deleting", "2 objects left")}
 		}, State{Deleting, "2 objects left", Busy}},
+		"being deleted, not looked at since": {func(i *v1alpha1.BundleInstance) {
+			i.DeletionTimestamp = &now
+			i.Status.Conditions = []metav1.Condition{condition("Ready", yes, "ActiveAndHealthy", "all well")}
+		}, State{Deleting, "", Busy}},
+		"its removal is blocked": {func(i *v1alpha1.BundleInstance) {
+			i.DeletionTimestamp = &now
+			i.Status.Conditions = []metav1.Condition{condition("Ready", no, "TeardownBlocked", "may not delete")}
+		}, State{"TeardownBlocked", "may not delete", Bad}},
 		"a bundle that is not there": {func(i *v1alpha1.BundleInstance) {
 			i.Status.Conditions = []metav1.Condition{condition("Ready", no, "BundleNotFound", "b")}
 		}, State{"BundleNotFound", "b", Bad}},
