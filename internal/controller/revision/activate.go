@@ -48,7 +48,7 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.Phases, c.options(ctx, w.target, earlier))
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.lasting(w.target), c.options(ctx, w.target, earlier))
 	c.measure(result)
 	c.record(w, result)
 	if !result.Complete {

@@ -91,7 +91,7 @@ func (c *Controller) judgeAll(ctx context.Context, w *work, subject *v1alpha1.In
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(healthReaders)
-	for _, phase := range loaded.Phases {
+	for _, phase := range loaded.lasting(subject) {
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)
 			if result, known := c.knownHealth(w.instance.UID, id); known {

@@ -38,7 +38,11 @@ type Loaded struct {
 	IDs    map[ownership.ID]*unstructured.Unstructured
 	Kinds  []schema.GroupVersionKind // one for each kind of object
 	Total  int
-	size   int
+	// Passing are Jobs that the cluster itself deletes some time after they
+	// finished. Once they did, their absence is no drift: to make them again
+	// would run them for ever.
+	Passing map[ownership.ID]*unstructured.Unstructured
+	size    int
 }
 
 // NewManifests gives an empty cache over an uncached reader.
@@ -66,12 +70,20 @@ func (m *Manifests) Load(ctx context.Context, revision *v1alpha1.InstanceRevisio
 }
 
 func index(set manifest.Set, size int) *Loaded {
-	loaded := &Loaded{Phases: set.Phases, IDs: map[ownership.ID]*unstructured.Unstructured{}, size: size}
+	loaded := &Loaded{
+		Phases: set.Phases, size: size,
+		IDs:     map[ownership.ID]*unstructured.Unstructured{},
+		Passing: map[ownership.ID]*unstructured.Unstructured{},
+	}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, phase := range set.Phases {
 		for _, object := range phase.Objects {
 			loaded.Total++
-			loaded.IDs[ownership.IDOf(object)] = object
+			id := ownership.IDOf(object)
+			loaded.IDs[id] = object
+			if passes(object) {
+				loaded.Passing[id] = object
+			}
 			if kind := object.GroupVersionKind(); !seen[kind] {
 				seen[kind] = true
 				loaded.Kinds = append(loaded.Kinds, kind)
@@ -79,6 +91,23 @@ func index(set manifest.Set, size int) *Loaded {
 		}
 	}
 	return loaded
+}
+
+func passes(object *unstructured.Unstructured) bool {
+	if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "batch", Kind: "Job"}) {
+		return false
+	}
+	_, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "ttlSecondsAfterFinished")
+	return found && err == nil
+}
+
+// lasting gives the objects that stand as long as the revision is active. A
+// revision that was once active and healthy has done what only passes.
+func (l *Loaded) lasting(revision *v1alpha1.InstanceRevision) []provisioner.Phase {
+	if len(l.Passing) == 0 || conditionsOf(revision).Reason(v1alpha1.ConditionActive) != v1alpha1.ReasonCompleted {
+		return l.Phases
+	}
+	return without(l.Phases, l.Passing)
 }
 
 func (m *Manifests) find(uid types.UID) *Loaded {
