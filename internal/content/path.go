@@ -63,9 +63,16 @@ func CheckLink(name, target string, rooted bool) error {
 	return nil
 }
 
+// maxText bounds a name or a target whatever the limits of unpacking are: a
+// line of a listing must be readable again.
+const maxText = 16 << 10
+
 func checkText(what, text string) error {
 	if text == "" {
 		return fmt.Errorf("the %s is empty", what)
+	}
+	if len(text) > maxText {
+		return fmt.Errorf("the %s has more than %d bytes", what, maxText)
 	}
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("the %s is not valid UTF-8", what)

@@ -25,6 +25,7 @@ func TestCleanPath(t *testing.T) {
 		"NUL":              {in: "a\x00b", err: "control character 0x00"},
 		"LineBreak":        {in: "a\nb", err: "control character 0x0a"},
 		"TerminalEscape":   {in: "a\x1b[2J", err: "control character 0x1b"},
+		"TooLong":          {in: strings.Repeat("a", maxText+1), err: "more than 16384 bytes"},
 		"Latin1":           {in: "caf\xe9", err: "not valid UTF-8"},
 		"OverlongDotDot":   {in: "\xc0\xae\xc0\xae/x", err: "not valid UTF-8"},
 		"FullwidthDotsAre": {in: "\uff0e\uff0e/x", want: "\uff0e\uff0e/x"},

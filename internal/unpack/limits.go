@@ -143,6 +143,12 @@ func (b *Budget) Unpacked(layer content.Layer) error {
 	return b.limits.check(limitUnpacked, b.unpacked.Add(layer.Bytes()))
 }
 
+// Tree looks at what all layers give together: hard links make many files of
+// one, and cost nothing before.
+func (b *Budget) Tree(tree content.Tree) error {
+	return b.limits.check(limitUnpacked, tree.Bytes)
+}
+
 func (b *Budget) entry() error { return b.limits.check(limitFiles, b.files.Add(1)) }
 
 func (b *Budget) file(size int64) error {

@@ -21,4 +21,10 @@
 // They go to the registry, and to the token server that it names if that
 // speaks HTTPS; to no other host that an answer redirects to. No error holds
 // any.
+//
+// # Private addresses
+//
+// go-containerregistry follows no redirect, and asks no token server, at the
+// numerical address of another host in a private network or on the loopback, so
+// that a registry cannot make the manager speak to the services around it.
 package oci

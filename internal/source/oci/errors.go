@@ -74,7 +74,7 @@ func judge(ctx context.Context, err error) (source.Kind, string) {
 	if _, ok := errors.AsType[*content.CorruptError](err); ok {
 		return source.Transient, source.ReasonStoreFailed
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // of the caller
 		return source.Transient, source.ReasonCanceled
 	}
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
@@ -105,6 +105,9 @@ func judgeStatus(status int) (source.Kind, string) {
 // unreachable tells whether the way to the registry failed, rather than what it said.
 func unreachable(err error) bool {
 	if _, ok := errors.AsType[*stallError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*slowError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[net.Error](err); ok { // also *url.Error

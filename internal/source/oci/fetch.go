@@ -39,7 +39,7 @@ func (f *Fetcher) Fetch(ctx context.Context, src Source, pinned source.Pinned) (
 
 func (f *Fetcher) fetch(ctx context.Context, src Source, ref name.Digest) (content.Tree, Stats, error) {
 	var doc *document
-	puller, err := f.withCredentials(ctx, src, ref.Context(), func(puller *remote.Puller) (err error) {
+	puller, err := f.withCredentials(ctx, src, ref.Context(), func(ctx context.Context, puller *remote.Puller) (err error) {
 		doc, err = f.manifest(ctx, puller, ref)
 		return err
 	})
@@ -58,6 +58,9 @@ func (f *Fetcher) fetch(ctx context.Context, src Source, ref name.Digest) (conte
 	defer session.Close()
 	fetch := &fetch{fetcher: f, puller: puller, repository: ref.Context(), session: session, budget: budget, layers: layers}
 	tree, err := fetch.run(ctx)
+	if err == nil {
+		err = budget.Tree(tree)
+	}
 	if err == nil && tree.Files == 0 {
 		err = failed(source.Terminal, source.ReasonEmptyContent, ref, fmt.Errorf("its %d layers hold no file", len(layers)))
 	}
@@ -88,7 +91,7 @@ func (f *fetch) run(ctx context.Context) (content.Tree, error) {
 	}
 	unpacked := make([]content.Layer, len(f.layers))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(f.fetcher.options.Jobs)
+	group.SetLimit(layersAtOnce)
 	for i, l := range f.layers {
 		group.Go(func() (err error) {
 			unpacked[i], err = f.have(ctx, l)
@@ -112,11 +115,14 @@ func (f *fetch) have(ctx context.Context, l layer) (content.Layer, error) {
 	if known, ok := f.session.Layer(key); ok {
 		return known, f.budget.Unpacked(known)
 	}
-	done, err := f.fetcher.job(ctx)
+	done, err := f.fetcher.job(ctx, f.repository.RegistryStr())
 	if err != nil {
 		return content.Layer{}, err
 	}
 	defer done()
+	limit := f.fetcher.options.LayerTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &slowError{after: limit, digest: l.packed.Digest.String()})
+	defer cancel()
 	blob, err := f.open(ctx, l.packed)
 	if err != nil {
 		return content.Layer{}, err
@@ -124,6 +130,9 @@ func (f *fetch) have(ctx context.Context, l layer) (content.Layer, error) {
 	defer blob.Close() //nolint:errcheck // all that matters was read
 	got, err := unpack.Layer(ctx, l.packed, l.format, blob, f.session, f.budget)
 	f.count(blob.read)
+	if slow, ok := errors.AsType[*slowError](context.Cause(ctx)); ok && err != nil {
+		err = slow // whatever it looked like
+	}
 	if err != nil {
 		return content.Layer{}, err
 	}

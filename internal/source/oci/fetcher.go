@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -18,18 +19,27 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultJobs         = 3
+	DefaultJobs         = 8
 	DefaultStallTimeout = 30 * time.Second
+	DefaultLayerTimeout = 30 * time.Minute
 )
+
+// layersAtOnce is how many layers of one artifact are unpacked at once.
+const layersAtOnce = 3
 
 // Options of a Fetcher. The zero value has good defaults.
 type Options struct {
 	Limits unpack.Limits
-	// Jobs is how many layers are unpacked at once, by all calls together. Each
-	// takes up to about 10 MiB of memory.
+	// Jobs is how many layers are unpacked at once, by all calls together: at most
+	// three of one artifact, and at most half of them from one registry, so that a
+	// slow one does not hold up the others. Each takes 3 MiB of memory, or 20 MiB
+	// if it is packed with zstd.
 	Jobs int
-	// StallTimeout ends a request that gives no byte for so long.
+	// StallTimeout ends a request that gives no byte for so long. What goes before
+	// the layers (credentials, manifest) has four times as long altogether.
 	StallTimeout time.Duration
+	// LayerTimeout ends the fetching of one layer.
+	LayerTimeout time.Duration
 	// Architecture chooses among the entries of an index with several; it is
 	// that of this program if empty.
 	Architecture string
@@ -74,6 +84,9 @@ type Fetcher struct {
 	store   Contents
 	options Options
 	jobs    chan struct{}
+
+	mu    sync.Mutex
+	hosts map[string]chan struct{} // the part of jobs that one registry may have
 }
 
 // New makes a Fetcher that puts content into a store. A Fetcher that only
@@ -81,19 +94,35 @@ type Fetcher struct {
 func New(store Contents, options Options) *Fetcher {
 	options.Jobs = cmp.Or(options.Jobs, DefaultJobs)
 	options.StallTimeout = cmp.Or(options.StallTimeout, DefaultStallTimeout)
+	options.LayerTimeout = cmp.Or(options.LayerTimeout, DefaultLayerTimeout)
 	options.Architecture = cmp.Or(options.Architecture, runtime.GOARCH)
 	if options.Transport == nil {
 		options.Transport = remote.DefaultTransport
 	}
-	return &Fetcher{store: store, options: options, jobs: make(chan struct{}, options.Jobs)}
+	return &Fetcher{store: store, options: options, jobs: make(chan struct{}, options.Jobs), hosts: map[string]chan struct{}{}}
 }
 
-// job waits until one more layer may be unpacked.
-func (f *Fetcher) job(ctx context.Context) (done func(), err error) {
-	select {
-	case f.jobs <- struct{}{}:
-		return func() { <-f.jobs }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// job waits until one more layer from a registry may be unpacked.
+func (f *Fetcher) job(ctx context.Context, host string) (done func(), err error) {
+	ofHost := f.jobsOf(host)
+	for i, slots := range []chan struct{}{ofHost, f.jobs} {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			if i > 0 {
+				<-ofHost
+			}
+			return nil, context.Cause(ctx)
+		}
 	}
+	return func() { <-f.jobs; <-ofHost }, nil
+}
+
+func (f *Fetcher) jobsOf(host string) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hosts[host] == nil {
+		f.hosts[host] = make(chan struct{}, (f.options.Jobs+1)/2)
+	}
+	return f.hosts[host]
 }

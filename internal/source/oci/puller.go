@@ -33,7 +33,7 @@ func (f *Fetcher) remoteOptions(src Source, repository name.Repository, auth aut
 		remote.WithAuth(auth),
 		remote.WithRetryBackoff(backoff),
 		remote.WithUserAgent(userAgent),
-		remote.WithJobs(f.options.Jobs),
+		remote.WithJobs(layersAtOnce),
 	}
 }
 
@@ -55,7 +55,7 @@ func (e *accessError) Unwrap() error { return e.err }
 // withCredentials calls do with each set of credentials in turn, and then
 // anonymously, until the registry lets one pass. What it gives is a puller
 // that was let in, or the error that the first set met.
-func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository name.Repository, do func(*remote.Puller) error) (*remote.Puller, error) {
+func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository name.Repository, do func(context.Context, *remote.Puller) error) (*remote.Puller, error) {
 	candidates := f.candidates(src, repository)
 	var first error
 	for _, auth := range append(candidates, authn.Anonymous) {
@@ -63,7 +63,7 @@ func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository na
 		if err != nil {
 			return nil, err
 		}
-		err = do(puller)
+		err = f.inTime(ctx, puller, do)
 		if err == nil {
 			return puller, nil
 		}
@@ -78,6 +78,13 @@ func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository na
 		return nil, &accessError{tried: len(candidates), err: first}
 	}
 	return nil, first
+}
+
+// inTime bounds what a registry can make of a few small requests.
+func (f *Fetcher) inTime(ctx context.Context, puller *remote.Puller, do func(context.Context, *remote.Puller) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*f.options.StallTimeout)
+	defer cancel()
+	return do(ctx, puller)
 }
 
 func (f *Fetcher) candidates(src Source, repository name.Repository) []authn.Authenticator {

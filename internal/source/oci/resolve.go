@@ -26,7 +26,7 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 		return source.Pinned{}, err
 	}
 	var found v1.Hash
-	_, err = f.withCredentials(ctx, src, ref.Context(), func(puller *remote.Puller) error {
+	_, err = f.withCredentials(ctx, src, ref.Context(), func(ctx context.Context, puller *remote.Puller) error {
 		found, err = head(ctx, puller, ref)
 		return err
 	})

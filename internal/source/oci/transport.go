@@ -25,6 +25,16 @@ type stallError struct{ after time.Duration }
 
 func (e *stallError) Error() string { return fmt.Sprintf("not a byte came for %s", e.after) }
 
+// slowError says that a layer took too long, though bytes came now and then.
+type slowError struct {
+	after  time.Duration
+	digest string
+}
+
+func (e *slowError) Error() string {
+	return fmt.Sprintf("blob %s did not come within %s", e.digest, e.after)
+}
+
 // guard stands below go-containerregistry: it decides between HTTP and HTTPS,
 // ends requests that stall, and bounds what is read into memory.
 type guard struct {
