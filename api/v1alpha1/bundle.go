@@ -15,9 +15,10 @@ type BundleSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	ProvisionerClassName string `json:"provisionerClassName,omitempty"`
 
-	// sources say where the content comes from.
+	// sources say where the content comes from. Later ones are laid over
+	// earlier ones: a file that several have is that of the last.
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=1
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Sources []BundleSource `json:"sources"`
 
@@ -31,11 +32,31 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="has(self.oci)",message="exactly one kind of source must be set: oci"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap or secret"
 type BundleSource struct {
+	// path is the folder of the bundle's content in which the files of this
+	// source stand, such as "overlays/team-a". Not set means the root.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`
+	Path string `json:"path,omitempty"`
+
 	// oci is an artifact or image in an OCI registry.
 	// +optional
 	OCI *OCISource `json:"oci,omitempty"`
+
+	// inline is files that are written in the Bundle itself.
+	// +optional
+	Inline *InlineSource `json:"inline,omitempty"`
+
+	// configMap is a ConfigMap in this namespace; each key is a file.
+	// +optional
+	ConfigMap *ObjectSource `json:"configMap,omitempty"`
+
+	// secret is a Secret in this namespace; each key is a file. Whoever may
+	// read the Bundle's content can read them then.
+	// +optional
+	Secret *ObjectSource `json:"secret,omitempty"`
 }
 
 // OCISource is an artifact or image in an OCI registry.
@@ -103,9 +124,19 @@ type BundleStatus struct {
 type ResolvedSource struct {
 	// ref is the full reference by digest.
 	Ref string `json:"ref"`
-	// digest is that of the manifest in the registry.
-	Digest Digest `json:"digest"`
+	// digest is that of the manifest in the registry, of the commit, or of the
+	// files.
+	Digest PinnedDigest `json:"digest"`
+	// version is the tag, branch or version that was chosen.
+	// +optional
+	Version string `json:"version,omitempty"`
 }
+
+// PinnedDigest is what a source is pinned to: "sha256:" and 64 hexadecimal
+// digits, or for a git commit "sha1:" and 40.
+// +kubebuilder:validation:Pattern=`^(sha256:[a-f0-9]{64}|sha1:[a-f0-9]{40})$`
+// +kubebuilder:validation:MaxLength=71
+type PinnedDigest string
 
 // BundleContent is a tree of files.
 type BundleContent struct {
@@ -116,6 +147,24 @@ type BundleContent struct {
 	Files int64 `json:"files"`
 	// bytes is the size of all files, unpacked.
 	Bytes int64 `json:"bytes"`
+	// conflicts are files of a source that are hidden by a later one, up to 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Conflicts []ContentConflict `json:"conflicts,omitempty"`
+	// conflictCount is the number of all such files.
+	// +optional
+	ConflictCount int64 `json:"conflictCount,omitempty"`
+}
+
+// ContentConflict is a file that two sources have, with different content.
+type ContentConflict struct {
+	// path of the file.
+	Path string `json:"path"`
+	// hidden is the index in spec.sources of the source whose file is not seen.
+	Hidden int32 `json:"hidden"`
+	// seen is the index of the source whose file is.
+	Seen int32 `json:"seen"`
 }
 
 // Digest is a SHA-256 digest, "sha256:" and 64 hexadecimal digits. A tag is never a Digest.
@@ -130,7 +179,7 @@ type Digest string
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=bun,categories=rukpak
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.status.provisionerClassName`
-// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.sources[0].oci.ref`
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.sources[0].ref`
 // +kubebuilder:printcolumn:name="Files",type=integer,JSONPath=`.status.content.files`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

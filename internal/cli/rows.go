@@ -114,11 +114,7 @@ func (m rowMaker) bundle(bundle *v1alpha1.Bundle) (cells, wide []string) {
 	if held := bundle.Status.Content; held != nil {
 		files, size, content = number(held.Files), bytesText(held.Bytes), string(held.Digest)
 	}
-	image := ""
-	if len(bundle.Spec.Sources) > 0 && bundle.Spec.Sources[0].OCI != nil {
-		image = bundle.Spec.Sources[0].OCI.Ref
-	}
-	return []string{bundle.Name, class, m.word(found), files, size, image, m.age(bundle.CreationTimestamp)},
+	return []string{bundle.Name, class, m.word(found), files, size, sourcesText(bundle.Spec.Sources), m.age(bundle.CreationTimestamp)},
 		[]string{content, found.Message}
 }
 

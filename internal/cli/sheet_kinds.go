@@ -36,24 +36,9 @@ func instanceContent(instance *v1alpha1.BundleInstance) string {
 	case instance.Spec.BundleRef != nil:
 		return "bundle " + instance.Spec.BundleRef.Name
 	case instance.Spec.Bundle != nil:
-		return sourceText(instance.Spec.Bundle.Sources)
+		return sourcesText(instance.Spec.Bundle.Sources)
 	}
 	return ""
-}
-
-func sourceText(sources []v1alpha1.BundleSource) string {
-	var all []string
-	for _, source := range sources {
-		if source.OCI == nil {
-			continue
-		}
-		text := source.OCI.Ref
-		if source.OCI.Insecure {
-			text += " (plain HTTP)"
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, ", ")
 }
 
 func referenceText(reference *v1alpha1.RevisionReference, objects *v1alpha1.ObjectCounts) string {
@@ -127,7 +112,7 @@ func (d *sheet) bundle(bundle *v1alpha1.Bundle) {
 		"Bundle", bundle.Namespace+"/"+bundle.Name,
 		"State", d.state(state.OfBundle(bundle)),
 		"Class", cmp.Or(bundle.Status.ProvisionerClassName, bundle.Spec.ProvisionerClassName, "the default class"),
-		"Source", sourceText(bundle.Spec.Sources),
+		"Source", sourcesText(bundle.Spec.Sources),
 		"Resolved to", strings.Join(resolved, ", "),
 		"Content", content,
 		"Made by", bundle.Labels[v1alpha1.LabelInstance],

@@ -115,7 +115,7 @@ func (s *Session) PutLayer(layer Layer) error {
 // Tree gives the tree that these layers, the lowest first, are known to give,
 // if the store has all of it.
 func (s *Session) Tree(keys []LayerKey) (Tree, bool) {
-	path := s.disk.recipePath(keys)
+	path := s.disk.recipePath("", keys)
 	s.pinRecord(path)
 	tree, ok := s.disk.recipeTree(path)
 	if !ok {
@@ -151,10 +151,26 @@ func (s *Session) PutTree(layers []Layer) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
+	keys := make([]LayerKey, len(layers))
+	for i := range layers {
+		keys[i] = layers[i].Key
+	}
+	tree, err := s.putEntries(entries)
+	if err == nil {
+		err = s.putRecipe("", keys, tree.Digest)
+	}
+	if err != nil {
+		return Tree{}, err
+	}
+	return tree, s.stillWhole(tree)
+}
+
+// putEntries stores a listing.
+func (s *Session) putEntries(entries []Entry) (Tree, error) {
 	tree := Tree{Digest: DigestOf(entries)}
 	path := s.disk.treePath(tree.Digest)
 	s.pinRecord(path)
-	err = s.write(path, "write a listing", func(w io.Writer) error {
+	err := s.write(path, "write a listing", func(w io.Writer) error {
 		_, err := writeTree(w, entries)
 		return err
 	})
@@ -167,18 +183,13 @@ func (s *Session) PutTree(layers []Layer) (Tree, error) {
 			tree.Bytes += entries[i].Size
 		}
 	}
-	if err := s.putRecipe(layers, tree.Digest); err != nil {
-		return Tree{}, err
-	}
-	return tree, s.stillWhole(tree)
+	return tree, nil
 }
 
-func (s *Session) putRecipe(layers []Layer, tree digest.Digest) error {
-	keys := make([]LayerKey, len(layers))
-	for i := range layers {
-		keys[i] = layers[i].Key
-	}
-	path := s.disk.recipePath(keys)
+// putRecipe records which layers gave a tree, and how: "" means one over the
+// other.
+func (s *Session) putRecipe(how string, keys []LayerKey, tree digest.Digest) error {
+	path := s.disk.recipePath(how, keys)
 	s.pinRecord(path)
 	return s.write(path, "write the record of a tree", func(w io.Writer) error { return writeRecipe(w, tree, keys) })
 }
@@ -235,8 +246,8 @@ func (d *Disk) layerPath(key LayerKey) string {
 	return filepath.Join(d.dir, layersName, fmt.Sprintf("%x", sha256.Sum256([]byte(key.String()))))
 }
 
-func (d *Disk) recipePath(keys []LayerKey) string {
-	return filepath.Join(d.dir, recipesName, fmt.Sprintf("%x", sha256.Sum256([]byte(joinKeys(keys)))))
+func (d *Disk) recipePath(how string, keys []LayerKey) string {
+	return filepath.Join(d.dir, recipesName, fmt.Sprintf("%x", sha256.Sum256([]byte(how+joinKeys(keys)))))
 }
 
 // recipeTree gives the tree that a recipe gives. A damaged recipe is removed.

@@ -41,6 +41,7 @@ const (
 	ReasonNotFound             = "NotFound"             // the registry has no such repository, tag, manifest or blob
 	ReasonAuthenticationFailed = "AuthenticationFailed" // the registry refuses the credentials, or wants some
 	ReasonRegistryUnreachable  = "RegistryUnreachable"  // no answer, a stalled one, or one that says to come back later
+	ReasonSourceUnreachable    = "SourceUnreachable"    // as RegistryUnreachable, of any other server
 	ReasonRegistryError        = "RegistryError"        // an answer that breaks the protocol
 	ReasonContentMismatch      = "ContentMismatch"      // bytes that do not have the digest or size asked for
 	ReasonNoPlatform           = "NoPlatform"           // an index without exactly one usable entry for this platform

@@ -23,9 +23,11 @@ import (
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/gc"
 	"rukpak.io/rukpak/internal/controller/instance"
+	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/watch"
 )
 
@@ -84,8 +86,8 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		},
 		func() error {
 			return (&bundle.Controller{
-				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("bundle"),
-				Source: newSource(p.store, p.metrics, p.options.Limits), Contents: p.store, Lost: p.lost, Workers: p.options.Workers,
+				Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("bundle"), Sources: p.opener(mgr), Contents: p.store,
+				Metrics: p.metrics, Limits: p.options.Limits, Lost: p.lost, Workers: p.options.Workers,
 			}).Register(mgr)
 		},
 		func() error {
@@ -103,6 +105,14 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		}
 	}
 	return nil
+}
+
+// opener knows every kind of source.
+func (p *parts) opener(mgr ctrl.Manager) *origin.Opener {
+	return &origin.Opener{
+		Live: mgr.GetAPIReader(),
+		OCI:  oci.New(p.store, oci.Options{Limits: p.options.Limits}),
+	}
 }
 
 func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {

@@ -9,7 +9,6 @@ package bundle
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
@@ -27,32 +26,40 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/controller/class"
+	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/unpack"
 )
 
-// Source resolves and fetches one kind of source.
-type Source interface {
-	// Resolve pins a source to a digest. It fetches no content.
-	Resolve(ctx context.Context, spec v1alpha1.BundleSource, credentials Credentials) (source.Pinned, error)
-	// Fetch brings the content of a pinned source into the store.
-	Fetch(ctx context.Context, spec v1alpha1.BundleSource, credentials Credentials, pinned source.Pinned) (content.Tree, error)
+// Sources opens sources with the credentials that belong to them.
+type Sources interface {
+	// Open gives a source and the name of its kind; see origin.Opener.
+	Open(ctx context.Context, spec v1alpha1.BundleSource, at origin.Place) (source.Source, string, error)
 }
 
 // Contents is what the store has.
 type Contents interface {
 	// Has tells whether the whole content is in the store.
 	Has(tree digest.Digest) bool
+	// Begin opens a session that writes to it.
+	Begin() (*content.Session, error)
+}
+
+// Metrics counts what is fetched.
+type Metrics interface {
+	Fetched(kind string, bytes int64, err error)
 }
 
 // Controller reconciles Bundles.
 type Controller struct {
 	Client   client.Client
-	Live     client.Reader // uncached reads, for Secrets and service accounts
 	Recorder events.EventRecorder
-	Source   Source
+	Sources  Sources
 	Contents Contents
+	Metrics  Metrics
+	Limits   unpack.Limits             // on the content of one bundle
 	Lost     <-chan event.GenericEvent // bundles whose content is found missing
 	Workers  int
 }
@@ -105,54 +112,16 @@ func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error
 		return err
 	}
 	bundle.Status.ProvisionerClassName = found.Name
-	credentials, err := c.credentials(ctx, bundle)
+	session, err := c.Contents.Begin()
 	if err != nil {
 		return err
 	}
-	if err := c.resolve(ctx, bundle, credentials); err != nil {
-		return err
+	defer session.Close()
+	fetch := &fetch{
+		controller: c, bundle: bundle,
+		to: source.Destination{Session: session, Budget: unpack.NewBudget(c.Limits)},
 	}
-	return c.fetch(ctx, bundle, credentials)
-}
-
-// resolve pins the source and records the digest before anything is fetched.
-// What is recorded is never resolved again.
-func (c *Controller) resolve(ctx context.Context, bundle *v1alpha1.Bundle, credentials Credentials) error {
-	if len(bundle.Status.Sources) > 0 {
-		return nil
-	}
-	pinned, err := c.Source.Resolve(ctx, bundle.Spec.Sources[0], credentials)
-	if err != nil {
-		return err
-	}
-	before := bundle.DeepCopy()
-	bundle.Status.Sources = []v1alpha1.ResolvedSource{{Ref: pinned.Ref, Digest: v1alpha1.Digest(pinned.Digest)}}
-	conditions := conditionsOf(bundle)
-	conditions.True(v1alpha1.ConditionResolved, v1alpha1.ReasonResolved, "resolved to "+pinned.Ref)
-	conditions.False(v1alpha1.ConditionUnpacked, v1alpha1.ReasonUnpacking, "the content is being fetched")
-	conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonUnpacking, "the content is being fetched")
-	if err := status.Patch(ctx, c.Client, bundle, before); err != nil {
-		return err
-	}
-	c.Recorder.Eventf(bundle, nil, corev1.EventTypeNormal, v1alpha1.ReasonResolved, "Resolve", "resolved to %s", pinned.Ref)
-	return nil
-}
-
-// fetch brings the pinned content into the store and checks that it is what
-// the status may already say.
-func (c *Controller) fetch(ctx context.Context, bundle *v1alpha1.Bundle, credentials Credentials) error {
-	recorded := bundle.Status.Sources[0]
-	tree, err := c.Source.Fetch(ctx, bundle.Spec.Sources[0], credentials,
-		source.Pinned{Ref: recorded.Ref, Digest: digest.Digest(recorded.Digest)})
-	if err != nil {
-		return err
-	}
-	got := v1alpha1.BundleContent{Digest: v1alpha1.Digest(tree.Digest), Files: int64(tree.Files), Bytes: tree.Bytes}
-	if had := bundle.Status.Content; had != nil && had.Digest != got.Digest {
-		return fmt.Errorf("%s now unpacks to content %s, but before it was %s; make a new Bundle to use it", recorded.Ref, got.Digest, had.Digest)
-	}
-	bundle.Status.Content = &got
-	return nil
+	return fetch.run(ctx)
 }
 
 // report turns the outcome into conditions and says whether to try again.
@@ -160,8 +129,8 @@ func (c *Controller) report(bundle *v1alpha1.Bundle, err error) (retry bool) {
 	bundle.Status.ObservedGeneration = bundle.Generation
 	conditions := conditionsOf(bundle)
 	if err == nil {
-		message := fmt.Sprintf("%d files, %d bytes", bundle.Status.Content.Files, bundle.Status.Content.Bytes)
-		conditions.True(v1alpha1.ConditionResolved, v1alpha1.ReasonResolved, "resolved to "+bundle.Status.Sources[0].Ref)
+		message := contentMessage(bundle.Status.Content)
+		conditions.True(v1alpha1.ConditionResolved, v1alpha1.ReasonResolved, resolvedMessage(bundle))
 		conditions.True(v1alpha1.ConditionUnpacked, v1alpha1.ReasonUnpacked, message)
 		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonUnpacked, message)
 		return false
@@ -185,7 +154,7 @@ func classify(err error) (reason string, retry bool) {
 	if errors.As(err, &failed) {
 		return failed.Reason, failed.Kind != source.Terminal
 	}
-	var secret *SecretError
+	var secret *origin.SecretError
 	if errors.As(err, &secret) {
 		return v1alpha1.ReasonInvalidSecret, true
 	}

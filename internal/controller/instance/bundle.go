@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,14 @@ func (c *Controller) ensureBundle(ctx context.Context, w *work) error {
 		return &Hold{
 			Reason:  v1alpha1.ReasonBundleConflict,
 			Message: fmt.Sprintf("Bundle %q exists but was not made by this instance; delete or rename it", name),
+		}
+	}
+	// An owner reference can be written by whoever may create a Bundle, so it
+	// does not show that the content is what the template asks for.
+	if !equality.Semantic.DeepEqual(bundle.Spec, spec) {
+		return &Hold{
+			Reason:  v1alpha1.ReasonBundleConflict,
+			Message: fmt.Sprintf("Bundle %q has other sources than spec.bundle asks for: somebody else made it; delete it", name),
 		}
 	}
 	w.bundle = bundle

@@ -24,47 +24,95 @@ import (
 //
 // Errors are *source.Error. Content without any file is an error: taken for a
 // valid bundle it would remove everything that an instance has.
-func (f *Fetcher) Fetch(ctx context.Context, src Source, pinned source.Pinned) (content.Tree, Stats, error) {
-	ref, err := name.NewDigest(pinned.Ref)
-	if err != nil || ref.DigestStr() != pinned.Digest.String() {
-		return content.Tree{}, Stats{}, &source.Error{Kind: source.Terminal, Reason: source.ReasonInvalidReference,
-			Err: fmt.Errorf("oci %q: it is not a reference by the digest %s", pinned.Ref, pinned.Digest)}
+func (f *Fetcher) Fetch(ctx context.Context, src Source, pinned source.Pinned) (content.Tree, source.Stats, error) {
+	ref, err := pinnedName(pinned)
+	if err != nil {
+		return content.Tree{}, source.Stats{}, err
 	}
-	tree, stats, err := f.fetch(ctx, src, ref)
+	tree, stats, err := f.tree(ctx, src, ref)
 	if err != nil {
 		return content.Tree{}, stats, f.classify(ctx, src, ref, err)
 	}
 	return tree, stats, nil
 }
 
-func (f *Fetcher) fetch(ctx context.Context, src Source, ref name.Digest) (content.Tree, Stats, error) {
+func (f *Fetcher) tree(ctx context.Context, src Source, ref name.Digest) (content.Tree, source.Stats, error) {
+	session, err := f.store.Begin()
+	if err != nil {
+		return content.Tree{}, source.Stats{}, err
+	}
+	defer session.Close()
+	fetch, err := f.begin(ctx, src, ref, source.Destination{Session: session, Budget: unpack.NewBudget(f.options.Limits)})
+	if err != nil {
+		return content.Tree{}, source.Stats{}, err
+	}
+	tree, err := fetch.tree(ctx)
+	if err == nil {
+		err = fetch.budget.Tree(tree)
+	}
+	if err == nil && tree.Files == 0 {
+		err = failed(source.Terminal, source.ReasonEmptyContent, ref, fmt.Errorf("its %d layers hold no file", len(fetch.layers)))
+	}
+	return tree, fetch.stats, err
+}
+
+// At gives what comes from one reference as a source.Source.
+func (f *Fetcher) At(src Source) source.Source { return at{f, src} }
+
+type at struct {
+	fetcher *Fetcher
+	source  Source
+}
+
+// Resolve is Fetcher.Resolve.
+func (a at) Resolve(ctx context.Context, _ source.Destination) (source.Pinned, error) {
+	return a.fetcher.Resolve(ctx, a.source)
+}
+
+// Fetch gives the layers of an artifact or image.
+func (a at) Fetch(ctx context.Context, pinned source.Pinned, to source.Destination) ([]content.Layer, source.Stats, error) {
+	ref, err := pinnedName(pinned)
+	if err != nil {
+		return nil, source.Stats{}, err
+	}
+	fetch, err := a.fetcher.begin(ctx, a.source, ref, to)
+	if err != nil {
+		return nil, source.Stats{}, a.fetcher.classify(ctx, a.source, ref, err)
+	}
+	layers, err := fetch.run(ctx)
+	if err != nil {
+		return nil, fetch.stats, a.fetcher.classify(ctx, a.source, ref, err)
+	}
+	return layers, fetch.stats, nil
+}
+
+func pinnedName(pinned source.Pinned) (name.Digest, error) {
+	ref, err := name.NewDigest(pinned.Ref)
+	if err != nil || ref.DigestStr() != pinned.Digest.String() {
+		return name.Digest{}, &source.Error{Kind: source.Terminal, Reason: source.ReasonInvalidReference,
+			Err: fmt.Errorf("oci %q: it is not a reference by the digest %s", pinned.Ref, pinned.Digest)}
+	}
+	return ref, nil
+}
+
+// begin reads the manifest.
+func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to source.Destination) (*fetch, error) {
 	var doc *document
 	puller, err := f.withCredentials(ctx, src, ref.Context(), func(ctx context.Context, puller *remote.Puller) (err error) {
 		doc, err = f.manifest(ctx, puller, ref)
 		return err
 	})
 	if err != nil {
-		return content.Tree{}, Stats{}, err
+		return nil, err
 	}
-	budget := unpack.NewBudget(f.options.Limits)
-	layers, err := layersOf(doc, budget)
+	layers, err := layersOf(doc, to.Budget)
 	if err != nil {
-		return content.Tree{}, Stats{}, err
+		return nil, err
 	}
-	session, err := f.store.Begin()
-	if err != nil {
-		return content.Tree{}, Stats{}, err
-	}
-	defer session.Close()
-	fetch := &fetch{fetcher: f, puller: puller, repository: ref.Context(), session: session, budget: budget, layers: layers}
-	tree, err := fetch.run(ctx)
-	if err == nil {
-		err = budget.Tree(tree)
-	}
-	if err == nil && tree.Files == 0 {
-		err = failed(source.Terminal, source.ReasonEmptyContent, ref, fmt.Errorf("its %d layers hold no file", len(layers)))
-	}
-	return tree, fetch.stats, err
+	return &fetch{
+		fetcher: f, puller: puller, repository: ref.Context(), session: to.Session, budget: to.Budget,
+		layers: layers, stats: source.Stats{Layers: len(layers)},
+	}, nil
 }
 
 // fetch is the work on one artifact.
@@ -77,18 +125,25 @@ type fetch struct {
 	layers     []layer
 
 	mu    sync.Mutex
-	stats Stats
+	stats source.Stats
 }
 
-func (f *fetch) run(ctx context.Context) (content.Tree, error) {
+func (f *fetch) tree(ctx context.Context) (content.Tree, error) {
 	keys := make([]content.LayerKey, len(f.layers))
 	for i, l := range f.layers {
 		keys[i] = unpack.Key(l.packed, l.format)
 	}
-	f.stats.Layers = len(keys)
 	if tree, ok := f.session.Tree(keys); ok {
 		return tree, nil
 	}
+	layers, err := f.run(ctx)
+	if err != nil {
+		return content.Tree{}, err
+	}
+	return f.session.PutTree(layers)
+}
+
+func (f *fetch) run(ctx context.Context) ([]content.Layer, error) {
 	unpacked := make([]content.Layer, len(f.layers))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(layersAtOnce)
@@ -98,10 +153,7 @@ func (f *fetch) run(ctx context.Context) (content.Tree, error) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return content.Tree{}, err
-	}
-	return f.session.PutTree(unpacked)
+	return unpacked, group.Wait()
 }
 
 // have gives a layer, from the store or else from the registry.

@@ -66,13 +66,6 @@ type Source struct {
 	Credentials Credentials
 }
 
-// Stats says what a fetch had to do.
-type Stats struct {
-	Layers  int   // that the content is made of
-	Fetched int   // of them, fetched now
-	Bytes   int64 // fetched now, as packed
-}
-
 // Contents is the store that content goes to.
 type Contents interface {
 	Begin() (*content.Session, error)

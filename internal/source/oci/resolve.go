@@ -36,7 +36,11 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 	if found.Algorithm != string(digest.SHA256) {
 		return source.Pinned{}, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))
 	}
-	return source.Pinned{Ref: ref.Context().Name() + "@" + found.String(), Digest: digest.Digest(found.String())}, nil
+	pinned := source.Pinned{Ref: ref.Context().Name() + "@" + found.String(), Digest: digest.Digest(found.String())}
+	if tag, ok := ref.(name.Tag); ok {
+		pinned.Version = tag.TagStr()
+	}
+	return pinned, nil
 }
 
 // head asks for the digest alone. Registries that answer HEAD badly are asked

@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/testenv/ociregistry"
 )
 
@@ -123,11 +124,11 @@ func push(t testing.TB, registry *ociregistry.Registry, repository string, what 
 	return ref.Name()
 }
 
-func fetchAll(t testing.TB, f *Fetcher, src Source) (content.Tree, Stats, error) {
+func fetchAll(t testing.TB, f *Fetcher, src Source) (content.Tree, source.Stats, error) {
 	t.Helper()
 	pinned, err := f.Resolve(t.Context(), src)
 	if err != nil {
-		return content.Tree{}, Stats{}, err
+		return content.Tree{}, source.Stats{}, err
 	}
 	return f.Fetch(t.Context(), src, pinned)
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// sourcesText names the sources of a bundle as a person would: the kind and what it points at.
+func sourcesText(sources []v1alpha1.BundleSource) string {
+	all := make([]string, len(sources))
+	for i, source := range sources {
+		all[i] = sourceText(source)
+		if source.Path != "" {
+			all[i] += " at " + source.Path
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func sourceText(source v1alpha1.BundleSource) string {
+	switch {
+	case source.OCI != nil && source.OCI.Insecure:
+		return source.OCI.Ref + " (plain HTTP)"
+	case source.OCI != nil:
+		return source.OCI.Ref
+	case source.Inline != nil:
+		return fmt.Sprintf("%d inline files", len(source.Inline.Files))
+	case source.ConfigMap != nil:
+		return "ConfigMap " + source.ConfigMap.Name
+	case source.Secret != nil:
+		return "Secret " + source.Secret.Name
+	}
+	return "a kind of source that this program does not know"
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package origin turns a source as a Bundle spells it into one that can be
+// fetched: it reads the Secrets, ConfigMaps and accounts that the source names,
+// and hands what they hold to the package of its kind. It stands between the
+// API and the first step of the flow
+//
+//	source -> unpack -> content store -> provisioner.Render -> plan -> approval -> activate -> watch
+package origin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/oci"
+)
+
+// Opener opens sources. Every kind has a file of its own here.
+type Opener struct {
+	Live client.Reader // uncached reads, as the manager
+	OCI  *oci.Fetcher
+}
+
+// Place is whose source it is: what it names stands in this namespace.
+type Place struct {
+	Namespace      string
+	Bundle         string
+	Field          string // path of the source in the spec, such as "spec.sources[0]"
+	ServiceAccount string // whose imagePullSecrets are used too
+}
+
+// SecretError says which object a source names that is absent or cannot be
+// used.
+type SecretError struct{ Message string }
+
+// Error gives the message.
+func (e *SecretError) Error() string { return e.Message }
+
+// Open makes a source ready to be resolved and fetched, and gives the name of
+// its kind. Errors are *source.Error, *SecretError, or those of the API server.
+func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place) (source.Source, string, error) {
+	kinds := []struct {
+		name string
+		set  bool
+		open func(context.Context, v1alpha1.BundleSource, Place) (source.Source, error)
+	}{
+		{"oci", spec.OCI != nil, o.oci},
+		{"inline", spec.Inline != nil, o.inline},
+		{"configMap", spec.ConfigMap != nil, o.configMap},
+		{"secret", spec.Secret != nil, o.secret},
+	}
+	for _, kind := range kinds {
+		if kind.set {
+			opened, err := kind.open(ctx, spec, at)
+			return opened, kind.name, err
+		}
+	}
+	return nil, "", &source.Error{
+		Reason: source.ReasonInvalidReference, Kind: source.Terminal,
+		Err: fmt.Errorf("%s: %w", at.Field, errors.New("the source is of a kind that this manager does not know")),
+	}
+}
