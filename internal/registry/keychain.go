@@ -18,6 +18,25 @@ type entry struct {
 	auth    authn.AuthConfig
 }
 
+// Login is credentials, and the host, with or without the beginning of a path,
+// that they are for, as the keys of a Docker configuration write it. An empty
+// For stands for any repository: the place that holds such a Login says which.
+type Login struct {
+	For string
+	authn.AuthConfig
+}
+
+// NewKeychain makes a keychain of logins, earlier ones before later ones.
+func NewKeychain(logins []Login) Keychain {
+	var k Keychain
+	for _, l := range logins {
+		e := entry{pattern: parsePattern(l.For), auth: l.AuthConfig}
+		e.pattern.any = l.For == ""
+		k.entries = append(k.entries, e)
+	}
+	return k
+}
+
 var _ authn.Keychain = Keychain{}
 
 // Candidates gives the credentials that may open a repository, in the order in

@@ -14,6 +14,7 @@ type pattern struct {
 	host string
 	port string // "" means 443
 	path string // without slashes at the ends
+	any  bool   // about every repository
 }
 
 // dockerHub is how go-containerregistry calls Docker's registry.
@@ -53,6 +54,9 @@ func parseTarget(text string) pattern {
 // for characters of one part of a host name, never for a dot; a path covers
 // whole parts, so that "team" is not about "team-b".
 func (p pattern) matches(target pattern) bool {
+	if p.any {
+		return true
+	}
 	if p.host == "" || p.port != target.port {
 		return false
 	}

@@ -36,16 +36,16 @@ func (e *SecretError) Error() string {
 // kubernetes.io/dockerconfigjson and kubernetes.io/dockercfg, tried in this
 // order. A Secret that cannot be read is a *SecretError; several are joined.
 func FromSecrets(secrets []corev1.Secret) (Keychain, error) {
-	var k Keychain
+	var all []Login
 	var failures []error
 	for i := range secrets {
-		entries, err := fromSecret(&secrets[i])
+		logins, err := LoginsOf(&secrets[i])
 		if err != nil {
 			failures = append(failures, err)
 		}
-		k.entries = append(k.entries, entries...)
+		all = append(all, logins...)
 	}
-	return k, errors.Join(failures...)
+	return NewKeychain(all), errors.Join(failures...)
 }
 
 // login is how pull secrets write credentials.
@@ -57,7 +57,9 @@ type login struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-func fromSecret(secret *corev1.Secret) ([]entry, error) {
+// LoginsOf reads a Secret of the types kubernetes.io/dockerconfigjson and
+// kubernetes.io/dockercfg. Its error is a *SecretError.
+func LoginsOf(secret *corev1.Secret) ([]Login, error) {
 	fail := func(key, problem string) error {
 		return &SecretError{Namespace: secret.Namespace, Name: secret.Name, Key: key, Problem: problem}
 	}
@@ -77,15 +79,18 @@ func fromSecret(secret *corev1.Secret) ([]entry, error) {
 	if problem != "" {
 		return nil, fail(key, problem)
 	}
-	var entries []entry
+	var found []Login
 	for _, host := range slices.Sorted(maps.Keys(logins)) {
+		if strings.TrimSpace(host) == "" {
+			continue // for nobody; in a Login it would mean for everybody
+		}
 		auth, problem := logins[host].config()
 		if problem != "" {
 			return nil, fail(key, fmt.Sprintf("the credentials of one registry cannot be read: %s", problem))
 		}
-		entries = append(entries, entry{pattern: parsePattern(host), auth: auth})
+		found = append(found, Login{For: host, AuthConfig: auth})
 	}
-	return entries, nil
+	return found, nil
 }
 
 // parseLogins reads the JSON. Errors of the decoder quote what they found, so
