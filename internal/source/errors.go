@@ -5,6 +5,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind says what has to happen before trying again makes sense.
@@ -43,6 +44,9 @@ const (
 	ReasonRegistryUnreachable  = "RegistryUnreachable"  // no answer, a stalled one, or one that says to come back later
 	ReasonSourceUnreachable    = "SourceUnreachable"    // as RegistryUnreachable, of any other server
 	ReasonRegistryError        = "RegistryError"        // an answer that breaks the protocol
+	ReasonSourceError          = "SourceError"          // as RegistryError, of any other server
+	ReasonUntrustedServer      = "UntrustedServer"      // a server that does not prove to be the one that is meant
+	ReasonUnsupportedContent   = "UnsupportedContent"   // content that stands for other content, such as a pointer of Git LFS
 	ReasonContentMismatch      = "ContentMismatch"      // bytes that do not have the digest or size asked for
 	ReasonNoPlatform           = "NoPlatform"           // an index without exactly one usable entry for this platform
 	ReasonUnsupportedMediaType = "UnsupportedMediaType" // a manifest that is neither an OCI nor a Docker manifest or index
@@ -51,6 +55,9 @@ const (
 	ReasonEmptyContent         = "EmptyContent"         // no file at all: never taken for a valid bundle
 	ReasonStoreFailed          = "StoreFailed"          // the content store cannot read or write
 	ReasonCanceled             = "Canceled"             // the caller gave up
+
+	ReasonBlocked               = "Blocked"               // a rule of the registry configuration refuses the reference
+	ReasonInvalidRegistryConfig = "InvalidRegistryConfig" // the rule that is about the reference cannot be used
 )
 
 // Error is what went wrong with a source, classified. Its text is that of Err:
@@ -59,6 +66,7 @@ type Error struct {
 	Reason string // one of the Reason constants
 	Kind   Kind
 	Err    error
+	After  time.Duration // the server asks not to be asked again before that
 }
 
 // Error gives the text of the wrapped error.

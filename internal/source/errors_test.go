@@ -16,8 +16,8 @@ func TestErrorsKeepTheirClassWhenWrapped(t *testing.T) {
 		reason string
 		text   string
 	}{
-		"Terminal":     {&Error{ReasonLimitExceeded, Terminal, cause}, Terminal, ReasonLimitExceeded, "gone"},
-		"Wrapped":      {fmt.Errorf("bundle a: %w", &Error{ReasonNotFound, Waiting, cause}), Waiting, ReasonNotFound, "bundle a: gone"},
+		"Terminal":     {&Error{Reason: ReasonLimitExceeded, Kind: Terminal, Err: cause}, Terminal, ReasonLimitExceeded, "gone"},
+		"Wrapped":      {fmt.Errorf("bundle a: %w", &Error{Reason: ReasonNotFound, Kind: Waiting, Err: cause}), Waiting, ReasonNotFound, "bundle a: gone"},
 		"Unclassified": {cause, Transient, "", "gone"},
 	} {
 		t.Run(name, func(t *testing.T) {

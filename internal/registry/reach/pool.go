@@ -103,7 +103,7 @@ func (p *pool) keep(set *rules.Set) {
 // keyOf is the same for two ways of connecting that are the same; "" for the
 // default.
 func keyOf(a *rules.Access) string {
-	if a == nil || a.CA == nil && a.Certificate == nil && a.Proxy == nil && !a.SkipVerify && a.DialTimeout == 0 {
+	if !a.Connects() {
 		return ""
 	}
 	sum := sha256.New()

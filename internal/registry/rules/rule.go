@@ -123,6 +123,11 @@ type Origins struct {
 	Credentials string `json:"credentials,omitempty"`
 }
 
+// Connects tells whether connections are made in another way than by default.
+func (a *Access) Connects() bool {
+	return a.CA != nil || a.Certificate != nil || a.Proxy != nil || a.SkipVerify || a.DialTimeout != 0
+}
+
 // Completed fills what a says nothing about from the rule that is about the same
 // address. Whether to speak plain HTTP or to skip verification is never
 // inherited: each endpoint says so itself.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,7 +46,10 @@ func (e *blobError) Unwrap() error { return e.err }
 
 // classify turns an error into a *source.Error.
 func (f *Fetcher) classify(ctx context.Context, src Source, ref name.Reference, err error) error {
-	if _, ok := errors.AsType[*source.Error](err); ok {
+	if judged, ok := errors.AsType[*source.Error](err); ok {
+		if _, several := errors.AsType[*missedError](err); several {
+			return failed(judged.Kind, judged.Reason, ref, err, f.secrets(src, ref)...)
+		}
 		return err
 	}
 	kind, reason := judge(ctx, err)
@@ -122,6 +126,9 @@ func unreachable(err error) bool {
 // describe leaves out what go-containerregistry adds: URLs, whose queries may be
 // signed, and a second try over HTTP that never happened.
 func describe(err error) error {
+	if missed, ok := errors.AsType[*missedError](err); ok {
+		return missed
+	}
 	if blob, ok := errors.AsType[*blobError](err); ok {
 		return blob
 	}
@@ -173,10 +180,22 @@ func scrub(text string, secrets []string) string {
 	return text
 }
 
+// short tells whether hiding a text would make errors unreadable; it is no secret then.
+func short(text string) bool { return len(text) <= 3 }
+
 // secrets gives what must not be shown: a registry may repeat what it was sent.
 func (f *Fetcher) secrets(src Source, ref name.Reference) []string {
 	var secrets []string
-	for _, candidate := range f.candidates(src, ref.Context()) {
+	candidates := f.candidates(src, ref.Context())
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // what is not loaded yet has no secrets that were sent
+	if hops, err := f.route(now, src, ref); err == nil && f.options.Registries != nil {
+		for _, h := range hops {
+			candidates = append(candidates, h.credentials...)
+			secrets = append(secrets, slices.DeleteFunc(h.secrets, short)...)
+		}
+	}
+	for _, candidate := range candidates {
 		config, err := candidate.Authorization()
 		if err != nil {
 			continue
@@ -185,7 +204,7 @@ func (f *Fetcher) secrets(src Source, ref name.Reference) []string {
 		basic.SetBasicAuth(config.Username, config.Password)
 		_, encoded, _ := strings.Cut(basic.Header.Get("Authorization"), " ")
 		for _, secret := range []string{config.Password, config.Auth, config.IdentityToken, config.RegistryToken, encoded} {
-			if len(secret) > 3 { // a shorter one would make the text unreadable, and is no secret
+			if !short(secret) {
 				secrets = append(secrets, secret)
 			}
 		}

@@ -98,8 +98,8 @@ func pinnedName(pinned source.Pinned) (name.Digest, error) {
 // begin reads the manifest.
 func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to source.Destination) (*fetch, error) {
 	var doc *document
-	puller, err := f.withCredentials(ctx, src, ref.Context(), func(ctx context.Context, puller *remote.Puller) (err error) {
-		doc, err = f.manifest(ctx, puller, ref)
+	way, err := f.ask(ctx, src, ref, func(ctx context.Context, puller *remote.Puller, there name.Reference) (err error) {
+		doc, err = f.manifest(ctx, puller, there.Context().Digest(ref.DigestStr()))
 		return err
 	})
 	if err != nil {
@@ -110,19 +110,18 @@ func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to sou
 		return nil, err
 	}
 	return &fetch{
-		fetcher: f, puller: puller, repository: ref.Context(), session: to.Session, budget: to.Budget,
+		fetcher: f, way: way, session: to.Session, budget: to.Budget,
 		layers: layers, stats: source.Stats{Layers: len(layers)},
 	}, nil
 }
 
 // fetch is the work on one artifact.
 type fetch struct {
-	fetcher    *Fetcher
-	puller     *remote.Puller
-	repository name.Repository
-	session    *content.Session
-	budget     *unpack.Budget
-	layers     []layer
+	fetcher *Fetcher
+	way     *reached
+	session *content.Session
+	budget  *unpack.Budget
+	layers  []layer
 
 	mu    sync.Mutex
 	stats source.Stats
@@ -167,28 +166,52 @@ func (f *fetch) have(ctx context.Context, l layer) (content.Layer, error) {
 	if known, ok := f.session.Layer(key); ok {
 		return known, f.budget.Unpacked(known)
 	}
-	done, err := f.fetcher.job(ctx, f.repository.RegistryStr())
+	return f.get(ctx, l)
+}
+
+// get fetches a layer from the first endpoint that has it.
+func (f *fetch) get(ctx context.Context, l layer) (content.Layer, error) {
+	missed := &missedError{}
+	for _, h := range f.fetcher.order(f.way.hops, l.packed.Digest.String()) {
+		got, begun, err := f.getFrom(ctx, l, h)
+		if err == nil {
+			return got, f.session.PutLayer(got)
+		}
+		missed.add(h, err)
+		if begun { // what was unpacked counts against the limits already
+			if h.endpoint.Mirror && ctx.Err() == nil {
+				f.fetcher.broken(h, l.packed.Digest.String())
+			}
+			return content.Layer{}, err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return content.Layer{}, missed.result()
+}
+
+// getFrom fetches a layer from one endpoint. begun says that bytes of it came.
+func (f *fetch) getFrom(ctx context.Context, l layer, h *hop) (got content.Layer, begun bool, err error) {
+	done, err := f.fetcher.job(ctx, h.host())
 	if err != nil {
-		return content.Layer{}, err
+		return content.Layer{}, false, err
 	}
 	defer done()
 	limit := f.fetcher.options.LayerTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &slowError{after: limit, digest: l.packed.Digest.String()})
 	defer cancel()
-	blob, err := f.open(ctx, l.packed)
+	blob, err := f.open(ctx, l.packed, h)
 	if err != nil {
-		return content.Layer{}, err
+		return content.Layer{}, false, err
 	}
 	defer blob.Close() //nolint:errcheck // all that matters was read
-	got, err := unpack.Layer(ctx, l.packed, l.format, blob, f.session, f.budget)
+	got, err = unpack.Layer(ctx, l.packed, l.format, blob, f.session, f.budget)
 	f.count(blob.read)
 	if slow, ok := errors.AsType[*slowError](context.Cause(ctx)); ok && err != nil {
-		err = slow // whatever it looked like
+		err = &blobError{digest: l.packed.Digest.String(), read: blob.read, size: l.packed.Size, err: slow} // whatever it looked like
 	}
-	if err != nil {
-		return content.Layer{}, err
-	}
-	return got, f.session.PutLayer(got)
+	return got, true, err
 }
 
 func (f *fetch) count(bytes int64) {
@@ -198,20 +221,31 @@ func (f *fetch) count(bytes int64) {
 	f.stats.Bytes += bytes
 }
 
-// open begins to fetch the bytes of a layer.
-func (f *fetch) open(ctx context.Context, packed unpack.Packed) (*blobReader, error) {
-	fail := func(err error) error {
-		return &blobError{digest: packed.Digest.String(), size: packed.Size, err: err}
+// open begins to fetch the bytes of a layer. The endpoint that gave the manifest
+// has let us in; others are asked with each of the credentials.
+func (f *fetch) open(ctx context.Context, packed unpack.Packed, h *hop) (blob *blobReader, err error) {
+	there := h.ref.Context().Digest(packed.Digest.String())
+	begin := func(ctx context.Context, puller *remote.Puller) error {
+		found, err := puller.Layer(ctx, there)
+		if err != nil {
+			return err
+		}
+		body, err := found.Compressed()
+		if err != nil {
+			return err
+		}
+		blob = &blobReader{body: body, packed: packed}
+		return nil
 	}
-	found, err := f.puller.Layer(ctx, f.repository.Digest(packed.Digest.String()))
+	if h == f.way.hops[0] {
+		err = begin(ctx, f.way.puller)
+	} else {
+		_, err = f.fetcher.withCredentials(ctx, h, func(_ context.Context, puller *remote.Puller) error { return begin(ctx, puller) })
+	}
 	if err != nil {
-		return nil, fail(err)
+		return nil, &blobError{digest: packed.Digest.String(), size: packed.Size, err: err}
 	}
-	body, err := found.Compressed()
-	if err != nil {
-		return nil, fail(err)
-	}
-	return &blobReader{body: body, packed: packed}, nil
+	return blob, nil
 }
 
 // blobReader gives the bytes of a layer and checks their number.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/unpack"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// Transport is what requests are sent with, such as one that trusts more
 	// certificate authorities. nil means that of go-containerregistry.
 	Transport http.RoundTripper
+	// Registries are the rules for mirrors, authorities, proxies and credentials.
+	// nil means that there are none.
+	Registries *reach.Config
 }
 
 // Credentials finds credentials; registry.Keychain is one.
@@ -78,8 +82,9 @@ type Fetcher struct {
 	options Options
 	jobs    chan struct{}
 
-	mu    sync.Mutex
-	hosts map[string]chan struct{} // the part of jobs that one registry may have
+	mu      sync.Mutex
+	hosts   map[string]chan struct{} // the part of jobs that one registry may have
+	spoiled map[string]time.Time     // when a mirror gave a broken blob
 }
 
 // New makes a Fetcher that puts content into a store. A Fetcher that only
@@ -92,7 +97,7 @@ func New(store Contents, options Options) *Fetcher {
 	if options.Transport == nil {
 		options.Transport = remote.DefaultTransport
 	}
-	return &Fetcher{store: store, options: options, jobs: make(chan struct{}, options.Jobs), hosts: map[string]chan struct{}{}}
+	return &Fetcher{store: store, options: options, jobs: make(chan struct{}, options.Jobs), hosts: map[string]chan struct{}{}, spoiled: map[string]time.Time{}}
 }
 
 // job waits until one more layer from a registry may be unpacked.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -21,20 +22,20 @@ var backoff = remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter
 
 const userAgent = "rukpak"
 
-// remoteOptions are those of go-containerregistry for one repository.
-func (f *Fetcher) remoteOptions(src Source, repository name.Repository, auth authn.Authenticator) []remote.Option {
-	return []remote.Option{
-		remote.WithTransport(&guard{
-			base:     f.options.Transport,
-			host:     repository.RegistryStr(),
-			insecure: src.Insecure,
-			stall:    f.options.StallTimeout,
-		}),
+// remoteOptions are those of go-containerregistry for one endpoint.
+func (f *Fetcher) remoteOptions(h *hop, auth authn.Authenticator) []remote.Option {
+	guarded := h.guard
+	transport := http.RoundTripper(&guarded)
+	if h.pace != nil {
+		transport = h.pace(transport)
+	}
+	return append([]remote.Option{
+		remote.WithTransport(transport),
 		remote.WithAuth(auth),
 		remote.WithRetryBackoff(backoff),
 		remote.WithUserAgent(userAgent),
 		remote.WithJobs(layersAtOnce),
-	}
+	}, h.options...)
 }
 
 // accessError is the answer to the first of several credentials.
@@ -55,11 +56,10 @@ func (e *accessError) Unwrap() error { return e.err }
 // withCredentials calls do with each set of credentials in turn, and then
 // anonymously, until the registry lets one pass. What it gives is a puller
 // that was let in, or the error that the first set met.
-func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository name.Repository, do func(context.Context, *remote.Puller) error) (*remote.Puller, error) {
-	candidates := f.candidates(src, repository)
+func (f *Fetcher) withCredentials(ctx context.Context, h *hop, do func(context.Context, *remote.Puller) error) (*remote.Puller, error) {
 	var first error
-	for _, auth := range append(candidates, authn.Anonymous) {
-		puller, err := remote.NewPuller(f.remoteOptions(src, repository, auth)...)
+	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+		puller, err := remote.NewPuller(f.remoteOptions(h, auth)...)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (f *Fetcher) withCredentials(ctx context.Context, src Source, repository na
 		}
 	}
 	if denied(first) {
-		return nil, &accessError{tried: len(candidates), err: first}
+		return nil, &accessError{tried: len(h.credentials), err: first}
 	}
 	return nil, first
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -81,10 +82,10 @@ func pack(ctx context.Context, ref name.Reference, files fs.FS) (*packedFolder, 
 
 // upload tries the credentials in turn.
 func (f *Fetcher) upload(ctx context.Context, src Source, tag name.Tag, packed *packedFolder) error {
-	candidates := f.candidates(src, tag.Context())
+	h := f.direct(src, tag)
 	var first error
-	for _, auth := range append(candidates, authn.Anonymous) {
-		err := f.uploadAs(ctx, src, tag, packed, auth)
+	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+		err := f.uploadAs(ctx, h, tag, packed, auth)
 		if err == nil {
 			return nil
 		}
@@ -96,13 +97,13 @@ func (f *Fetcher) upload(ctx context.Context, src Source, tag name.Tag, packed *
 		}
 	}
 	if denied(first) {
-		return &accessError{tried: len(candidates), err: first}
+		return &accessError{tried: len(h.credentials), err: first}
 	}
 	return first
 }
 
-func (f *Fetcher) uploadAs(ctx context.Context, src Source, tag name.Tag, packed *packedFolder, auth authn.Authenticator) error {
-	pusher, err := remote.NewPusher(f.remoteOptions(src, tag.Context(), auth)...)
+func (f *Fetcher) uploadAs(ctx context.Context, h *hop, tag name.Tag, packed *packedFolder, auth authn.Authenticator) error {
+	pusher, err := remote.NewPusher(f.remoteOptions(h, auth)...)
 	if err != nil {
 		return err
 	}

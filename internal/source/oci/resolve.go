@@ -26,8 +26,8 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 		return source.Pinned{}, err
 	}
 	var found v1.Hash
-	_, err = f.withCredentials(ctx, src, ref.Context(), func(ctx context.Context, puller *remote.Puller) error {
-		found, err = head(ctx, puller, ref)
+	_, err = f.ask(ctx, src, ref, func(ctx context.Context, puller *remote.Puller, there name.Reference) (err error) {
+		found, err = head(ctx, puller, there)
 		return err
 	})
 	if err != nil {

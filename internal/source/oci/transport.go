@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"rukpak.io/rukpak/internal/registry/rules"
 )
 
 // maxManifest bounds a manifest or index, as registries do.
@@ -41,7 +43,9 @@ type guard struct {
 	base     http.RoundTripper
 	host     string // of the registry
 	insecure bool
+	either   bool // HTTPS or HTTP, as go-containerregistry finds
 	stall    time.Duration
+	endpoint *rules.Endpoint // nil without a rule
 }
 
 // RoundTrip sends one request.
@@ -49,12 +53,16 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	sent := request.Clone(ctx)
 	switch {
+	case g.either && request.URL.Host == g.host:
 	case g.insecure && request.URL.Host == g.host:
 		sent.URL.Scheme = "http" // also where go-containerregistry tries HTTPS first
 	case !g.insecure && request.URL.Scheme != "https":
 		closeBody(request)
 		cancel(nil)
 		return nil, errPlainHTTP
+	}
+	if g.endpoint != nil && request.URL.Host == g.host {
+		adapt(sent, g.endpoint)
 	}
 	watch := &watchdog{after: g.stall, cancel: cancel}
 	watch.timer = time.AfterFunc(g.stall, watch.bite)
@@ -73,6 +81,26 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = &boundedBody{ReadCloser: response.Body, left: maxManifest}
 	}
 	return response, nil
+}
+
+// adapt makes a request one to a mirror: the registry API may stand at another
+// path there, and the mirror is told whose content is asked for.
+func adapt(request *http.Request, e *rules.Endpoint) {
+	for key, values := range e.Headers {
+		request.Header[key] = values
+	}
+	rest, ok := strings.CutPrefix(request.URL.Path, "/v2/")
+	if !ok {
+		return
+	}
+	if e.APIPath != "" {
+		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(e.APIPath, "/")+"/"+rest, ""
+	}
+	if e.Namespace != "" && rest != "" {
+		query := request.URL.Query()
+		query.Set("ns", e.Namespace)
+		request.URL.RawQuery = query.Encode()
+	}
 }
 
 func closeBody(request *http.Request) {

@@ -32,6 +32,7 @@ import (
 type Options struct {
 	Dir            string // folder that blobs are kept in; empty for memory
 	TLS            bool   // serve HTTPS with a certificate signed by an authority of its own, see CA
+	Clients        bool   // with TLS, ask for a certificate signed by that authority, see Client
 	User, Password string // ask for these (HTTP basic authentication) when User is set
 }
 
@@ -44,6 +45,7 @@ type Registry struct {
 	handler http.Handler
 	log     requestLog
 	ca      []byte
+	client  pki.Pair
 	tls     *tls.Config
 	close   func() error // of the running server; nil when stopped
 }
@@ -68,7 +70,7 @@ func Start(options Options) (*Registry, error) {
 	}
 	registry := &Registry{port: port}
 	if options.TLS {
-		if err := registry.certify(); err != nil {
+		if err := registry.certify(options.Clients); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +99,7 @@ func storage(dir string) *configuration.Configuration {
 	return config
 }
 
-func (r *Registry) certify() error {
+func (r *Registry) certify(clients bool) error {
 	authority, err := pki.New("ociregistry")
 	if err != nil {
 		return err
@@ -112,6 +114,14 @@ func (r *Registry) certify() error {
 	}
 	r.ca = authority.PEM
 	r.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	if clients {
+		if r.client, err = authority.Client("ociregistry-user"); err != nil {
+			return err
+		}
+		r.tls.ClientAuth = tls.RequireAndVerifyClientCert
+		r.tls.ClientCAs = x509.NewCertPool()
+		r.tls.ClientCAs.AppendCertsFromPEM(authority.PEM)
+	}
 	return nil
 }
 
@@ -121,13 +131,19 @@ func (r *Registry) Host() string { return r.port.Address() }
 // CA returns the certificate, in PEM, of the authority to trust; nil for a registry without TLS.
 func (r *Registry) CA() []byte { return r.ca }
 
-// Transport returns a transport that trusts the registry.
+// Client returns a certificate that the registry lets pass, in PEM; empty unless it asks for one.
+func (r *Registry) Client() pki.Pair { return r.client }
+
+// Transport returns a transport that trusts the registry, and that it trusts.
 func (r *Registry) Transport() http.RoundTripper {
 	transport := &http.Transport{ForceAttemptHTTP2: true}
 	if r.ca != nil {
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(r.ca)
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		if pair, err := tls.X509KeyPair(r.client.Certificate, r.client.Key); err == nil {
+			transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+		}
 	}
 	return transport
 }

@@ -14,6 +14,7 @@ import (
 // Request is one request as it arrived, faults and refused ones included.
 type Request struct {
 	Method, Path  string
+	Query         string // undecoded
 	Authorization string // the header
 }
 
@@ -32,7 +33,7 @@ type requestLog struct {
 func (l *requestLog) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
-		l.requests = append(l.requests, Request{r.Method, r.URL.Path, r.Header.Get("Authorization")})
+		l.requests = append(l.requests, Request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization")})
 		l.mu.Unlock()
 		next.ServeHTTP(w, r)
 	})
