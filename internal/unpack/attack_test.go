@@ -5,12 +5,14 @@ package unpack
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -102,6 +104,21 @@ func TestUnsafeContentIsRefusedByName(t *testing.T) {
 		"GarbageAfterZstd":      {append(zstded(t, fine), "garbage"...), plainArchive + "+zstd", "", "magic"},
 		"TarHiddenBehindGzip":   {append(gzipped(t, fine), gzipped(t, fine)...), plainArchive + "+gzip", "", "something follows"},
 		"GzipChecksumIsWrong":   {flipped(gzipped(t, fine), -6), plainArchive + "+gzip", "", "checksum"},
+		"TruncatedXz":           {dropLast(xzed(t, fine), 20), plainArchive + "+xz", "", "cut off"},
+		"TruncatedBzip2":        {dropLast(bzipped2(t, fine), 5), plainArchive + "+bzip2", "", "cut off"},
+		"NotXz":                 {fine, plainArchive + "+xz", "", "not recognized"},
+		"NotBzip2":              {fine, plainArchive + "+bzip2", "", "magic"},
+		"EmptyXz":               {nil, plainArchive + "+xz", "", "cut off"},
+		"EmptyBzip2":            {nil, plainArchive + "+bzip2", "", "cut off"},
+		"GarbageAfterXz":        {append(xzed(t, fine), "garbage, and more of it"...), plainArchive + "+xz", "", "not recognized"},
+		"GarbageAfterBzip2":     {append(bzipped2(t, fine), "garbage"...), plainArchive + "+bzip2", "", "magic"},
+		"TarHiddenBehindXz":     {append(xzed(t, fine), xzed(t, fine)...), plainArchive + "+xz", "", "something follows"},
+		"TarHiddenBehindBzip2":  {append(bzipped2(t, fine), bzipped2(t, fine)...), plainArchive + "+bzip2", "", "something follows"},
+		"XzChecksumIsWrong":     {flipped(xzed(t, fine), -40), plainArchive + "+xz", "", "corrupt"},
+		"Bzip2ChecksumIsWrong":  {flipped(bzipped2(t, fine), -3), plainArchive + "+bzip2", "", "checksum"},
+		"ChartWithoutAFolder":   {gzipped(t, tarOf(t, reg("Chart.yaml", "x"), reg("templates/a.yaml", "x"))), MediaTypeChart, "Chart.yaml", "outside the folder of the chart; pack a Helm chart as one top folder"},
+		"ChartOfTwoFolders":     {gzipped(t, tarOf(t, reg("a/Chart.yaml", "x"), reg("b/Chart.yaml", "x"))), MediaTypeChart, "b/Chart.yaml", `outside the folder of the chart, which is "a"`},
+		"LinkBesideAChart":      {gzipped(t, tarOf(t, reg("a/Chart.yaml", "x"), sym("l", "a"))), MediaTypeChart, "l", "outside the folder of the chart"},
 		"MalformedSparseHeader": {paxed("22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n", raw("a", []byte("x"), nil)), plainArchive, "", "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,6 +228,10 @@ func bomb(t *testing.T, compressor func(io.Writer) io.WriteCloser, files int, si
 	return b.Bytes()
 }
 
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
 func TestBombsAreStoppedEarly(t *testing.T) {
 	gz := func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
 	zs := func(w io.Writer) io.WriteCloser {
@@ -220,6 +241,7 @@ func TestBombsAreStoppedEarly(t *testing.T) {
 		}
 		return z
 	}
+	plain := func(w io.Writer) io.WriteCloser { return unclosed{w} }
 	for name, tc := range map[string]struct {
 		data      []byte
 		mediaType string
@@ -230,6 +252,8 @@ func TestBombsAreStoppedEarly(t *testing.T) {
 		"OneHugeFile":  {raw("a", nil, func(b []byte) { copy(b[124:], "120000000000") }), plainArchive, Limits{}, "file-bytes", 0}, // 10 GiB
 		"GzipZeros":    {bomb(t, gz, 4, 20<<20), plainArchive + "+gzip", Limits{}, "ratio", 64 << 20},
 		"ZstdZeros":    {bomb(t, zs, 4, 20<<20), plainArchive + "+zstd", Limits{}, "ratio", 64 << 20},
+		"XzZeros":      {xzed(t, bomb(t, plain, 4, 20<<20)), plainArchive + "+xz", Limits{}, "ratio", 64 << 20},
+		"Bzip2Zeros":   {bzipped2(t, bomb(t, plain, 4, 20<<20)), plainArchive + "+bzip2", Limits{}, "ratio", 64 << 20},
 		"UnpackedSize": {bomb(t, gz, 4, 5<<20), plainArchive + "+gzip", Limits{Ratio: -1, UnpackedBytes: 6 << 20}, "unpacked-bytes", 6 << 20},
 		"SparseFile": {paxed("22 GNU.sparse.major=0\n22 GNU.sparse.minor=1\n31 GNU.sparse.size=9000000000\n26 GNU.sparse.numblocks=1\n19 GNU.sparse.map=\n",
 			raw("a", nil, nil)), plainArchive, Limits{}, "", 0},
@@ -281,6 +305,38 @@ func TestAWindowThatWouldTakeMuchMemoryIsRefused(t *testing.T) {
 	_, err = unpackBytes(t, b.Bytes(), plainArchive+"+zstd", nil, Limits{})
 	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != "zstd-window" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestADictionaryThatWouldTakeMuchMemoryIsRefused(t *testing.T) {
+	data := packedBy(t, tarOf(t, reg("a", "text")), "xz", "--lzma2=dict=65MiB")
+	_, err := unpackBytes(t, data, plainArchive+"+xz", nil, Limits{})
+	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != "xz-dictionary" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := unpackBytes(t, packedBy(t, tarOf(t, reg("a", "text")), "xz", "-9e"), plainArchive+"+xz", nil, Limits{}); err != nil {
+		t.Errorf("the largest preset: %v", err)
+	}
+}
+
+// Whoever waits for a turn gives up when told to.
+func TestFewXzLayersAreUnpackedAtOnce(t *testing.T) {
+	data := xzed(t, tarOf(t, reg("a", "text")))
+	for range xzAtOnce {
+		xzTurns <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	packed := Packed{Digest: digest.FromBytes(data), Size: int64(len(data))}
+	_, err := Layer(ctx, packed, Format{Compression: Xz}, bytes.NewReader(data), &memory{}, NewBudget(Limits{}))
+	for range xzAtOnce {
+		<-xzTurns
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := unpackBytes(t, data, plainArchive+"+xz", nil, Limits{}); err != nil {
+		t.Errorf("when the turns are given back: %v", err)
 	}
 }
 

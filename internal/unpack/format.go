@@ -3,9 +3,6 @@
 package unpack
 
 import (
-	"mime"
-	"strings"
-
 	"github.com/opencontainers/go-digest"
 
 	"rukpak.io/rukpak/internal/content"
@@ -28,7 +25,7 @@ type Packed struct {
 	Annotations map[string]string
 }
 
-// Compression of an archive.
+// Compression of an archive or a file.
 type Compression string
 
 // The kinds of compression.
@@ -36,17 +33,22 @@ const (
 	Plain Compression = ""
 	Gzip  Compression = "+gzip"
 	Zstd  Compression = "+zstd"
+	Xz    Compression = "+xz"
+	Bzip2 Compression = "+bzip2"
 )
 
-// Format says how a layer is unpacked.
+// Format says how a layer is unpacked. The zero value is a plain tar archive.
 type Format struct {
 	// File is the path of the one file that the layer is, or "" if the layer is
-	// a tar archive.
+	// an archive.
 	File        string
-	Compression Compression // of an archive
+	Compression Compression // of a tar archive, or of the file
+	Zip         bool        // the archive is zip, not tar
 	// Image is true for layers of a container image: they have whiteouts, and
 	// absolute targets of symbolic links begin at the root of the tree.
 	Image bool
+	// Chart is true for Helm charts: all is in one top folder.
+	Chart bool
 }
 
 // formatVersion is part of each key. It changes when the same layer would
@@ -56,14 +58,18 @@ const formatVersion = "1"
 // String gives a text that differs between formats. It is part of the key under
 // which an unpacked layer is stored.
 func (f Format) String() string {
+	kind := "archive"
 	switch {
 	case f.File != "":
-		return formatVersion + " file " + f.File
+		return formatVersion + " file" + string(f.Compression) + " " + f.File
+	case f.Zip:
+		return formatVersion + " archive zip"
 	case f.Image:
-		return formatVersion + " image tar" + string(f.Compression)
-	default:
-		return formatVersion + " archive tar" + string(f.Compression)
+		kind = "image"
+	case f.Chart:
+		kind = "chart"
 	}
+	return formatVersion + " " + kind + " tar" + string(f.Compression)
 }
 
 // Key gives the key under which the unpacked layer is stored.
@@ -71,7 +77,7 @@ func Key(packed Packed, format Format) content.LayerKey {
 	return content.LayerKey{Digest: packed.Digest, Format: format.String()}
 }
 
-// FormatOf decides how a layer is unpacked:
+// FormatOf decides how a layer of an artifact is unpacked:
 //
 //   - one that ORAS marked as a folder is a tar+gzip archive;
 //   - one whose media type promises an archive of content, such as
@@ -79,8 +85,8 @@ func Key(packed Packed, format Format) content.LayerKey {
 //   - one with a title is the file of that name, also if its media type is that
 //     of an image layer: ORAS gives that type to files by default;
 //   - a layer of an OCI or Docker image is an archive with whiteouts;
-//   - anything else is one file, named after its digest, with the ending
-//     ".yaml" or ".json" if its media type says so.
+//   - anything else is one file: "bundle.json" if it is a CNAB bundle, else
+//     named after its digest, with an ending if its media type tells one.
 //
 // It gives a *content.UnsafeError if the title cannot be the name of a file.
 func FormatOf(packed Packed) (Format, error) {
@@ -88,72 +94,42 @@ func FormatOf(packed Packed) (Format, error) {
 	if packed.Annotations[AnnotationUnpack] == "true" {
 		return Format{Compression: Gzip}, nil
 	}
-	compression, archive := archiveType(mediaType)
-	image := archive && isImageLayer(mediaType)
-	if archive && !image {
-		return Format{Compression: compression}, nil
+	format, archive := archiveType(mediaType)
+	if archive && !format.Image {
+		return format, nil
 	}
 	if title, ok := packed.Annotations[AnnotationTitle]; ok {
-		name, err := content.CleanPath(title)
-		if err == nil {
-			err = content.CheckPath(name)
-		}
+		name, err := fileName(title)
 		if err != nil {
 			return Format{}, &content.UnsafeError{Layer: string(packed.Digest), Entry: title,
 				Problem: "the title of the layer cannot be the name of a file: " + err.Error(), Err: err}
 		}
 		return Format{File: name}, nil
 	}
-	if image {
-		return Format{Compression: compression, Image: true}, nil
+	if archive {
+		return format, nil
+	}
+	if isCNABBundle(mediaType) {
+		return Format{File: "bundle.json"}, nil
 	}
 	return Format{File: packed.Digest.Algorithm().String() + "-" + packed.Digest.Encoded() + ending(mediaType)}, nil
 }
 
-// essence gives a media type in lower case, without parameters.
-func essence(mediaType string) string {
-	if plain, _, err := mime.ParseMediaType(mediaType); err == nil {
-		return plain
+// Ignored tells whether a layer is no content: the empty blob, or the signature
+// of the Helm chart beside it.
+func Ignored(mediaType string) bool {
+	switch essence(mediaType) {
+	case MediaTypeEmpty, "application/vnd.cncf.helm.chart.provenance.v1.prov":
+		return true
 	}
-	return strings.ToLower(strings.TrimSpace(mediaType))
+	return false
 }
 
-func isImageLayer(mediaType string) bool {
-	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.") ||
-		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.")
-}
-
-// archiveType tells whether a media type is that of a tar archive: it ends in
-// "tar", perhaps with a compression, as in "x.tar+gzip" and "x.tar.gzip".
-func archiveType(mediaType string) (Compression, bool) {
-	_, subtype, _ := strings.Cut(mediaType, "/")
-	switch subtype {
-	case "x-tgz", "x-compressed-tar", "x-gtar-compressed":
-		return Gzip, true
-	case "x-gtar":
-		return Plain, true
+// fileName gives the path of a file that a publisher named.
+func fileName(name string) (string, error) {
+	clean, err := content.CleanPath(name)
+	if err == nil {
+		err = content.CheckPath(clean)
 	}
-	compression := Plain
-	for ending, kind := range map[string]Compression{"gzip": Gzip, "gz": Gzip, "zstd": Zstd, "zst": Zstd} {
-		for _, separator := range []string{"+", "."} {
-			if rest, ok := strings.CutSuffix(subtype, separator+ending); ok {
-				subtype, compression = rest, kind
-			}
-		}
-	}
-	rest, ok := strings.CutSuffix(subtype, "tar")
-	if !ok || rest != "" && !strings.ContainsAny(rest[len(rest)-1:], ".+-") {
-		return Plain, false
-	}
-	return compression, true
-}
-
-func ending(mediaType string) string {
-	_, subtype, _ := strings.Cut(mediaType, "/")
-	for _, kind := range []string{"yaml", "json"} {
-		if subtype == kind || subtype == "x-"+kind || subtype == "vnd."+kind || strings.HasSuffix(subtype, "+"+kind) {
-			return "." + kind
-		}
-	}
-	return ""
+	return clean, err
 }

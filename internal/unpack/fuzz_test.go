@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"os/exec"
 	"path"
 	"strings"
 	"testing"
@@ -32,6 +33,12 @@ func fuzzSeeds(f *testing.F) {
 		f.Add(seed, uint8(0))
 		f.Add(gzipped(f, seed), uint8(1))
 		f.Add(zstded(f, seed), uint8(2))
+		if _, err := exec.LookPath("xz"); err == nil {
+			f.Add(xzed(f, seed), uint8(3))
+		}
+		if _, err := exec.LookPath("bzip2"); err == nil {
+			f.Add(bzipped2(f, seed), uint8(4))
+		}
 	}
 }
 
@@ -40,14 +47,11 @@ func fuzzSeeds(f *testing.F) {
 func FuzzUnpack(f *testing.F) {
 	fuzzSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {
-		format := Format{Compression: []Compression{Plain, Gzip, Zstd}[kind%3], Image: kind%2 == 0}
+		format := Format{Compression: []Compression{Plain, Gzip, Zstd, Xz, Bzip2}[kind%5], Image: kind/5%2 == 0, Chart: kind/5%3 == 1}
 		packed := Packed{Digest: digest.FromBytes(data), Size: int64(len(data))}
 		layer, err := Layer(t.Context(), packed, format, bytes.NewReader(data), &memory{}, NewBudget(fuzzLimits))
 		if err != nil {
-			_, unsafe := errors.AsType[*content.UnsafeError](err)
-			if !unsafe && !isLimit(err) || !strings.Contains(err.Error(), string(packed.Digest)) || strings.ContainsAny(err.Error(), "\n\r\x1b") {
-				t.Fatalf("an error that is not classified, does not name the layer, or has more than a line: %v", err)
-			}
+			checkRefusal(t, err, packed)
 			return
 		}
 		if layer.Files() > 500 || layer.Bytes() > 1<<22 {
@@ -60,6 +64,14 @@ func FuzzUnpack(f *testing.F) {
 			checkTree(t, entries)
 		}
 	})
+}
+
+func checkRefusal(t *testing.T, err error, packed Packed) {
+	t.Helper()
+	_, unsafe := errors.AsType[*content.UnsafeError](err)
+	if !unsafe && !isLimit(err) || !strings.Contains(err.Error(), string(packed.Digest)) || strings.ContainsAny(err.Error(), "\n\r\x1b") {
+		t.Fatalf("an error that is not classified, does not name the layer, or has more than a line: %v", err)
+	}
 }
 
 func checkEntry(t *testing.T, e content.Entry, format Format) {

@@ -5,11 +5,7 @@ package unpack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // packedReader reads the packed bytes of a layer. It counts them, remembers the
@@ -80,42 +76,4 @@ func (u *unpackedReader) check() error {
 		return nil
 	}
 	return u.limits.check(limitRatio, u.read/u.packed.read)
-}
-
-// maxWindow bounds the memory that a zstd stream may ask for. Streams made with
-// levels up to 19 ask for less; only "--ultra" and "--long" ask for more.
-const maxWindow = 8 << 20
-
-// decompress gives the bytes inside and a function that frees its memory.
-func decompress(r io.Reader, compression Compression) (io.Reader, func(), error) {
-	switch compression {
-	case Plain:
-		return r, func() {}, nil
-	case Gzip:
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, func() { _ = z.Close() }, nil // Close repeats the error of Read
-	case Zstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
-	default:
-		return nil, nil, fmt.Errorf("unknown compression %q", compression)
-	}
-}
-
-// explain says in words what a decompressor means.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return &LimitError{Limit: "zstd-window", Most: maxWindow, what: "bytes of zstd window", how: "pack it without --ultra and --long"}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the archive is cut off")
-	default:
-		return err
-	}
 }

@@ -82,6 +82,11 @@ func (u *unpacking) entry(header *tar.Header, r io.Reader) error {
 		}
 		return nil
 	}
+	if u.format.Chart {
+		if err := u.inChart(name, header.Typeflag == tar.TypeDir); err != nil {
+			return err
+		}
+	}
 	entry := content.Entry{Path: name}
 	switch header.Typeflag {
 	case tar.TypeDir:
@@ -105,15 +110,19 @@ func (u *unpacking) entry(header *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacking) regular(entry *content.Entry, header *tar.Header, r io.Reader) error {
-	if err := u.budget.file(header.Size); err != nil {
+	entry.Kind, entry.Size, entry.Exec = content.File, header.Size, header.Mode&0o111 != 0
+	return u.store(entry, r)
+}
+
+// store hands the bytes of a file to the sink, a small one in the background.
+func (u *unpacking) store(entry *content.Entry, r io.Reader) (err error) {
+	if err := u.budget.file(entry.Size); err != nil {
 		return err
 	}
-	entry.Kind, entry.Size, entry.Exec = content.File, header.Size, header.Mode&0o111 != 0
-	var err error
-	if header.Size <= smallFile {
-		err = u.writers.add(len(u.layer.Entries), r, header.Size)
+	if entry.Size <= smallFile {
+		err = u.writers.add(len(u.layer.Entries), r, entry.Size)
 	} else {
-		entry.Sum, err = u.sink.AddFile(r, header.Size)
+		entry.Sum, err = u.sink.AddFile(r, entry.Size)
 	}
 	if _, ok := errors.AsType[*content.StoreError](err); err != nil && !ok {
 		return explain(err)

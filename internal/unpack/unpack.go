@@ -16,6 +16,8 @@ type Sink interface {
 	// AddFile stores the next size bytes of r. Errors of r are returned as they
 	// are; io.ErrUnexpectedEOF if r ends too early.
 	AddFile(r io.Reader, size int64) (content.Sum, error)
+	// Temp makes a file for what has to be read in another order than it comes.
+	Temp() (content.Temp, error)
 }
 
 // Layer unpacks one layer from r, which gives an error instead of io.EOF if the
@@ -41,6 +43,9 @@ func Layer(ctx context.Context, packed Packed, format Format, r io.Reader, sink 
 	if u.source.err != nil {
 		return content.Layer{}, u.source.err
 	}
+	if err != nil && ctx.Err() != nil { // given up while working on what had been read before
+		return content.Layer{}, context.Cause(ctx)
+	}
 	if err != nil {
 		return content.Layer{}, u.name(err, "")
 	}
@@ -57,19 +62,36 @@ type unpacking struct {
 	layer  content.Layer
 
 	writers *writers
+	chart   string // the top folder of a Helm chart, when its first entry was seen
 }
 
 func (u *unpacking) run() error {
-	if u.format.File != "" {
+	switch {
+	case u.format.Zip:
+		return u.zip()
+	case u.format.File == "":
+		return u.decompressed(u.ahead)
+	case u.format.Compression == Plain:
 		return u.file()
+	default:
+		return u.decompressed(u.compressedFile)
 	}
-	buffered := bufio.NewReaderSize(u.source, 64<<10)
-	inside, free, err := decompress(buffered, u.format.Compression)
+}
+
+// decompressed calls do with the bytes inside, and makes sure that it reads all.
+func (u *unpacking) decompressed(do func(io.Reader) error) error {
+	packed, done, err := u.packedBytes()
+	if err != nil {
+		return err
+	}
+	defer done()
+	buffered := bufio.NewReaderSize(packed, 64<<10)
+	inside, free, err := decompress(u.source.ctx, buffered, u.format.Compression)
 	if err != nil {
 		return explain(err)
 	}
 	defer free()
-	if err := u.ahead(&unpackedReader{r: inside, packed: u.source, limits: &u.budget.limits}); err != nil {
+	if err := do(&unpackedReader{r: inside, packed: u.source, limits: &u.budget.limits}); err != nil {
 		return err
 	}
 	if _, err := buffered.ReadByte(); !errors.Is(err, io.EOF) {
@@ -92,8 +114,11 @@ func (u *unpacking) ahead(r io.Reader) error {
 }
 
 // file takes the whole layer as one file.
-func (u *unpacking) file() error {
-	entry := content.Entry{Path: u.format.File, Kind: content.File, Size: u.packed.Size}
+func (u *unpacking) file() error { return u.take(u.source, u.packed.Size) }
+
+// take stores the one file that the layer is.
+func (u *unpacking) take(r io.Reader, size int64) error {
+	entry := content.Entry{Path: u.format.File, Kind: content.File, Size: size}
 	err := u.budget.entry()
 	if err == nil {
 		err = u.checkName(entry.Path)
@@ -102,7 +127,7 @@ func (u *unpacking) file() error {
 		err = u.budget.file(entry.Size)
 	}
 	if err == nil {
-		entry.Sum, err = u.sink.AddFile(u.source, entry.Size)
+		entry.Sum, err = u.sink.AddFile(r, entry.Size)
 	}
 	if err != nil {
 		return u.name(err, entry.Path)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,24 @@ const (
 type memory struct {
 	mu    sync.Mutex
 	bytes int64
+	temps int // that are open
 }
+
+func (m *memory) Temp() (content.Temp, error) {
+	m.temps++
+	return &memoryTemp{of: m}, nil
+}
+
+type memoryTemp struct {
+	bytes.Buffer
+	of *memory
+}
+
+func (t *memoryTemp) ReadAt(p []byte, offset int64) (int, error) {
+	return bytes.NewReader(t.Bytes()).ReadAt(p, offset)
+}
+
+func (t *memoryTemp) Close() error { t.of.temps--; return nil }
 
 func (m *memory) AddFile(r io.Reader, size int64) (content.Sum, error) {
 	hash := sha256.New()
@@ -109,6 +127,24 @@ func zstded(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
+// packedBy has a tool compress bytes, for what no library here writes.
+func packedBy(t testing.TB, data []byte, tool string, flags ...string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath(tool); err != nil {
+		t.Skipf("SKIPPED: %s is not installed", tool)
+	}
+	command := exec.Command(tool, append(flags, "-c")...)
+	command.Stdin = bytes.NewReader(data)
+	packed, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed
+}
+
+func xzed(t testing.TB, data []byte) []byte     { return packedBy(t, data, "xz") }
+func bzipped2(t testing.TB, data []byte) []byte { return packedBy(t, data, "bzip2") }
+
 func unpackBytes(t testing.TB, data []byte, mediaType string, annotations map[string]string, limits Limits) (content.Layer, error) {
 	t.Helper()
 	packed := Packed{Digest: digest.FromBytes(data), Size: int64(len(data)), MediaType: mediaType, Annotations: annotations}
@@ -116,7 +152,12 @@ func unpackBytes(t testing.TB, data []byte, mediaType string, annotations map[st
 	if err != nil {
 		return content.Layer{}, err
 	}
-	return Layer(t.Context(), packed, format, bytes.NewReader(data), &memory{}, NewBudget(limits))
+	sink := &memory{}
+	layer, err := Layer(t.Context(), packed, format, bytes.NewReader(data), sink, NewBudget(limits))
+	if sink.temps != 0 {
+		t.Errorf("%d temporary files were not closed", sink.temps)
+	}
+	return layer, err
 }
 
 func show(layer content.Layer) []string {
@@ -163,7 +204,7 @@ func TestArchives(t *testing.T) {
 		"Empty":     {ociLayer, nil, []string{}},
 	} {
 		for compression, pack := range map[string]func(testing.TB, []byte) []byte{
-			"": func(_ testing.TB, b []byte) []byte { return b }, "+gzip": gzipped, "+zstd": zstded,
+			"": func(_ testing.TB, b []byte) []byte { return b }, "+gzip": gzipped, "+zstd": zstded, "+xz": xzed, "+bzip2": bzipped2,
 		} {
 			t.Run(name+compression, func(t *testing.T) {
 				layer, err := unpackBytes(t, pack(t, tarOf(t, tc.entries...)), tc.mediaType+compression, nil, Limits{})
@@ -196,11 +237,24 @@ func TestFormatsByMediaType(t *testing.T) {
 		"Docker foreign layer":     {"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", nil, "1 image tar+gzip"},
 		"Flux":                     {fluxLayer, nil, "1 archive tar+gzip"},
 		"Flux with a title":        {fluxLayer, title, "1 archive tar+gzip"},
-		"Helm chart":               {"application/vnd.cncf.helm.chart.content.v1.tar+gzip", nil, "1 archive tar+gzip"},
-		"Helm provenance":          {"application/vnd.cncf.helm.chart.provenance.v1.prov", nil, "1 file sha256-" + hex},
+		"Helm chart":               {"application/vnd.cncf.helm.chart.content.v1.tar+gzip", nil, "1 chart tar+gzip"},
 		"Old Helm":                 {"application/tar+gzip", nil, "1 archive tar+gzip"},
 		"Plain tar":                {"application/x-tar", nil, "1 archive tar"},
 		"tgz":                      {"application/x-tgz", nil, "1 archive tar+gzip"},
+		"tar+xz":                   {"application/vnd.acme.config.v1.tar+xz", nil, "1 archive tar+xz"},
+		"tar+bzip2":                {"application/vnd.acme.config.v1.tar+bz2", nil, "1 archive tar+bzip2"},
+		"txz":                      {"application/x-xz-compressed-tar", nil, "1 archive tar+xz"},
+		"zip":                      {"application/zip", nil, "1 archive zip"},
+		"zip of Windows":           {"application/x-zip-compressed", nil, "1 archive zip"},
+		"zip by suffix":            {"application/vnd.acme.config.v1+zip", title, "1 archive zip"},
+		"gzip is no zip":           {"application/gzip", title, "1 file conf/app.yaml"},
+		"CNAB bundle":              {"application/vnd.cnab.bundle.config.v1+json", nil, "1 file bundle.json"},
+		"CNAB config":              {"application/vnd.cnab.config.v1+json", nil, "1 file bundle.json"},
+		"CNAB thick bundle":        {"application/vnd.cnab.bundle.thick.v1.tar+gzip", nil, "1 archive tar+gzip"},
+		"WASM":                     {"application/wasm", nil, "1 file sha256-" + hex + ".wasm"},
+		"WASM with a title":        {"application/wasm", map[string]string{AnnotationTitle: "filter.wasm"}, "1 file filter.wasm"},
+		"WASM of wasm-to-oci":      {"application/vnd.wasm.content.layer.v1+wasm", nil, "1 file sha256-" + hex + ".wasm"},
+		"WASM of modules":          {"application/vnd.module.wasm.content.layer.v1+wasm", nil, "1 file sha256-" + hex + ".wasm"},
 		"Upper case, parameters":   {"Application/X-TAR; charset=binary", nil, "1 archive tar"},
 		"ORAS file":                {ociLayer, title, "1 file conf/app.yaml"},
 		"ORAS folder":              {ociLayer + "+gzip", folder, "1 archive tar+gzip"},
@@ -274,7 +328,7 @@ func TestTheDisksErrorIsPassedOn(t *testing.T) {
 	full := &content.StoreError{Op: "write", Dir: "/x", Err: errors.New("full")}
 	data := tarOf(t, reg("a", "text"))
 	packed := Packed{Digest: digest.FromBytes(data), Size: int64(len(data))}
-	for _, format := range []Format{{}, {File: "a"}} {
+	for _, format := range []Format{{}, {File: "a"}, {Zip: true}, {Compression: Xz}, {File: "a", Compression: Xz}} {
 		_, err := Layer(t.Context(), packed, format, bytes.NewReader(data), broken{full}, NewBudget(Limits{}))
 		if got, ok := errors.AsType[*content.StoreError](err); !ok || got != full {
 			t.Errorf("%s: %v", format, err)
@@ -283,6 +337,8 @@ func TestTheDisksErrorIsPassedOn(t *testing.T) {
 }
 
 type broken struct{ err error }
+
+func (b broken) Temp() (content.Temp, error) { return nil, b.err }
 
 func (b broken) AddFile(io.Reader, int64) (content.Sum, error) { return content.Sum{}, b.err }
 

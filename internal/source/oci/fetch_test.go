@@ -57,7 +57,11 @@ func TestContentOfAllFormsComesOutAsFiles(t *testing.T) {
 		"helm with provenance": {imageOf(t,
 			part(gzipped(t, tarOf(t, "app/Chart.yaml", "name: app")), "application/vnd.cncf.helm.chart.content.v1.tar+gzip"),
 			part([]byte("signed"), "application/vnd.cncf.helm.chart.provenance.v1.prov")),
-			map[string]string{"app/Chart.yaml": "name: app", "sha256-" + sum("signed"): "signed"}},
+			map[string]string{"app/Chart.yaml": "name: app"}},
+		"zip":   {imageOf(t, part(zipped(t, "manifests/a.yaml", "a: 1"), "application/zip")), map[string]string{"manifests/a.yaml": "a: 1"}},
+		"cnab":  {imageOf(t, part([]byte("{}"), "application/vnd.cnab.bundle.config.v1+json")), map[string]string{"bundle.json": "{}"}},
+		"wasm":  {imageOf(t, part([]byte("\x00asm"), "application/wasm")), map[string]string{"sha256-" + sum("\x00asm") + ".wasm": "\x00asm"}},
+		"image": {imageOf(t, part([]byte("disk"), "application/vnd.acme.disk", unpack.AnnotationTitle, "disk.img")), map[string]string{"disk.img": "disk"}},
 		"yaml without a title": {imageOf(t, part([]byte("a: 1"), "application/yaml")),
 			map[string]string{"sha256-" + sum("a: 1") + ".yaml": "a: 1"}},
 	} {

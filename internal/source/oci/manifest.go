@@ -164,7 +164,7 @@ type layer struct {
 func layersOf(doc *document, budget *unpack.Budget) ([]layer, error) {
 	var layers []layer
 	for _, d := range doc.Layers {
-		if d.MediaType == unpack.MediaTypeEmpty {
+		if unpack.Ignored(d.MediaType) {
 			continue
 		}
 		packed := unpack.Packed{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType, Annotations: d.Annotations}

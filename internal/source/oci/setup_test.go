@@ -4,6 +4,7 @@ package oci
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -83,6 +84,26 @@ func zstded(t testing.TB, data []byte) []byte {
 	}
 	defer w.Close() //nolint:errcheck // it writes nowhere
 	return w.EncodeAll(data, nil)
+}
+
+// zipped packs files: pairs of name and text.
+func zipped(t testing.TB, pairs ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(pairs); i += 2 {
+		f, err := w.Create(pairs[i])
+		if err == nil {
+			_, err = io.WriteString(f, pairs[i+1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func part(data []byte, mediaType types.MediaType, annotations ...string) mutate.Addendum {
