@@ -6,6 +6,7 @@
 package metrics
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ type Metrics struct {
 	activation  prometheus.Histogram
 	objects     *prometheus.CounterVec
 	drift       prometheus.Counter
+	served      *prometheus.CounterVec
+	serveTime   prometheus.Histogram
 
 	mu      sync.Mutex
 	waiters map[string]string // revision ("namespace/name") to class
@@ -60,10 +63,15 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 			Name: "rukpak_drift_undone_total",
 			Help: "Changes to active objects, made by others, that were undone.",
 		}),
+		served: counter("rukpak_content_requests_total",
+			"Requests to the content API, by resource (bundles/files, uploads, ...) and HTTP status.", "resource", "status"),
+		serveTime: histogram("rukpak_content_request_seconds",
+			"Time that answering a request to the content API took, until its last byte was sent."),
 		waiters: map[string]string{},
 	}
 	for _, collector := range []prometheus.Collector{
 		m.fetches, m.fetchBytes, m.plans, m.planSeconds, m.waiting, m.decisions, m.activation, m.objects, m.drift,
+		m.served, m.serveTime,
 	} {
 		if err := reg.Register(collector); err != nil {
 			return nil, err
@@ -154,6 +162,15 @@ func (m *Metrics) DriftUndone(count int) {
 		return
 	}
 	m.drift.Add(float64(count))
+}
+
+// Served counts a request to the content API: what was asked for and the HTTP status of the answer.
+func (m *Metrics) Served(resource string, status int, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.served.WithLabelValues(resource, strconv.Itoa(status)).Inc()
+	m.serveTime.Observe(took.Seconds())
 }
 
 func result(err error) string {

@@ -43,6 +43,7 @@ func exercised(t *testing.T) *prometheus.Registry {
 	m.Objects("created", 5)
 	m.Objects("deleted", 0)
 	m.DriftUndone(2)
+	m.Served("bundles/files", 200, time.Second)
 	return reg
 }
 
@@ -58,17 +59,19 @@ func TestValues(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"rukpak_fetches_total{result=succeeded,source=oci}": 1,
-		"rukpak_fetches_total{result=failed,source=oci}":    1,
-		"rukpak_fetch_bytes_total{source=oci}":              1000,
-		"rukpak_plans_total{result=succeeded}":              1,
-		"rukpak_plan_seconds":                               1,
-		"rukpak_approvals_waiting{class=plain}":             1,
-		"rukpak_decisions_total{by=class,decision=approve}": 1,
-		"rukpak_decisions_total{by=user,decision=deny}":     1,
-		"rukpak_activation_seconds":                         2,
-		"rukpak_objects_total{action=created}":              5,
-		"rukpak_drift_undone_total":                         2,
+		"rukpak_fetches_total{result=succeeded,source=oci}":                1,
+		"rukpak_fetches_total{result=failed,source=oci}":                   1,
+		"rukpak_fetch_bytes_total{source=oci}":                             1000,
+		"rukpak_plans_total{result=succeeded}":                             1,
+		"rukpak_plan_seconds":                                              1,
+		"rukpak_approvals_waiting{class=plain}":                            1,
+		"rukpak_decisions_total{by=class,decision=approve}":                1,
+		"rukpak_decisions_total{by=user,decision=deny}":                    1,
+		"rukpak_activation_seconds":                                        2,
+		"rukpak_objects_total{action=created}":                             5,
+		"rukpak_drift_undone_total":                                        2,
+		"rukpak_content_requests_total{resource=bundles/files,status=200}": 1,
+		"rukpak_content_request_seconds":                                   1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
