@@ -32,7 +32,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap or secret"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.http)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret or http"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -57,6 +57,10 @@ type BundleSource struct {
 	// read the Bundle's content can read them then.
 	// +optional
 	Secret *ObjectSource `json:"secret,omitempty"`
+
+	// http is an archive or a file on a web server.
+	// +optional
+	HTTP *HTTPSource `json:"http,omitempty"`
 }
 
 // OCISource is an artifact or image in an OCI registry.

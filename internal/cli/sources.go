@@ -33,6 +33,8 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return "ConfigMap " + source.ConfigMap.Name
 	case source.Secret != nil:
 		return "Secret " + source.Secret.Name
+	case source.HTTP != nil:
+		return httpText(source.HTTP)
 	}
 	return "a kind of source that this program does not know"
 }

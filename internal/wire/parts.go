@@ -28,6 +28,7 @@ import (
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
 	"rukpak.io/rukpak/internal/source/oci"
+	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/watch"
 )
 
@@ -112,6 +113,7 @@ func (p *parts) opener(mgr ctrl.Manager) *origin.Opener {
 	return &origin.Opener{
 		Live: mgr.GetAPIReader(),
 		OCI:  oci.New(p.store, oci.Options{Limits: p.options.Limits}),
+		HTTP: web.New(web.NewClient(web.Options{})),
 	}
 }
 

@@ -93,10 +93,13 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if retry {
-		return ctrl.Result{}, err
+	if !retry {
+		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, nil
+	if failed, ok := errors.AsType[*source.Error](err); ok && failed.After > 0 {
+		return ctrl.Result{RequeueAfter: failed.After}, nil
+	}
+	return ctrl.Result{}, err
 }
 
 // settled is true when there is nothing to do: the content is in the store and

@@ -18,12 +18,14 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/source/oci"
+	"rukpak.io/rukpak/internal/source/web"
 )
 
 // Opener opens sources. Every kind has a file of its own here.
 type Opener struct {
 	Live client.Reader // uncached reads, as the manager
 	OCI  *oci.Fetcher
+	HTTP *web.Fetcher
 }
 
 // Place is whose source it is: what it names stands in this namespace.
@@ -53,6 +55,7 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"inline", spec.Inline != nil, o.inline},
 		{"configMap", spec.ConfigMap != nil, o.configMap},
 		{"secret", spec.Secret != nil, o.secret},
+		{"http", spec.HTTP != nil, o.http},
 	}
 	for _, kind := range kinds {
 		if kind.set {

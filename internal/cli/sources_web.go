@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/url"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+)
+
+// httpText leaves out the query, which may be signed.
+func httpText(source *v1alpha1.HTTPSource) string {
+	text := plainURL(source.URL)
+	if source.SubPath != "" {
+		text += ", folder " + source.SubPath
+	}
+	return text
+}
+
+func plainURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a URL that does not parse"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
