@@ -121,3 +121,10 @@ const (
 	ReasonRevisionDecided  = "RevisionDecided"  // the revision was decided before
 	ReasonRevisionReplaced = "RevisionReplaced" // the revision was superseded before
 )
+
+// Reasons of Ready on a RegistryConfig.
+const (
+	ReasonInForce        = "InForce"        // every rule is in force
+	ReasonPrefixConflict = "PrefixConflict" // another object has a rule with the same prefix
+	ReasonInvalidRule    = "InvalidRule"    // a rule cannot be used; what is under its prefix is refused
+)

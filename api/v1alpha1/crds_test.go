@@ -20,7 +20,7 @@ const bases = "../../config/crd/bases"
 
 func TestEveryKindHasADefinition(t *testing.T) {
 	got := slices.Sorted(maps.Keys(definitions(t)))
-	want := []string{"Approval", "Bundle", "BundleInstance", "InstanceRevision", "ProvisionerClass"}
+	want := []string{"Approval", "Bundle", "BundleInstance", "InstanceRevision", "ProvisionerClass", "RegistryConfig"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -24,6 +24,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BundleInstance{}, &BundleInstanceList{},
 		&InstanceRevision{}, &InstanceRevisionList{},
 		&Approval{}, &ApprovalList{},
+		&RegistryConfig{}, &RegistryConfigList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

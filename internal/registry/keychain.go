@@ -63,6 +63,19 @@ func (k Keychain) Candidates(target authn.Resource) []authn.Authenticator {
 	return candidates
 }
 
+// Knows tells whether any login is about a host, whatever the path.
+func (k Keychain) Knows(host string) bool {
+	wanted := parseTarget(host)
+	for _, e := range k.entries {
+		about := e.pattern
+		about.path = ""
+		if about.matches(wanted) {
+			return true
+		}
+	}
+	return false
+}
+
 // Resolve gives the first of the candidates, or anonymous access.
 func (k Keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	if candidates := k.Candidates(target); len(candidates) > 0 {

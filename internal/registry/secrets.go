@@ -93,6 +93,44 @@ func LoginsOf(secret *corev1.Secret) ([]Login, error) {
 	return found, nil
 }
 
+// FileProblem says what is wrong with a Docker configuration, without any of its
+// content. Offset is the byte where, or 0.
+type FileProblem struct {
+	Offset  int64
+	Problem string
+}
+
+// Error gives the problem.
+func (e *FileProblem) Error() string { return e.Problem }
+
+// LoginsOfFile reads the credentials of a Docker configuration, such as
+// config.json or auth.json, by host. Its error is a *FileProblem.
+func LoginsOfFile(data []byte) ([]Login, error) {
+	if err := json.Unmarshal(data, &struct{}{}); err != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return nil, &FileProblem{Offset: syntax.Offset, Problem: "it is not valid JSON"}
+		}
+	}
+	logins, problem := parseLogins(data, true)
+	if problem != "" {
+		return nil, &FileProblem{Problem: problem}
+	}
+	var found []Login
+	for _, host := range slices.Sorted(maps.Keys(logins)) {
+		if strings.TrimSpace(host) == "" {
+			continue
+		}
+		auth, problem := logins[host].config()
+		if problem != "" {
+			return nil, &FileProblem{Problem: fmt.Sprintf("the credentials for %q cannot be read: %s", host, problem)}
+		}
+		if auth != (authn.AuthConfig{}) { // an empty entry says that a helper has them
+			found = append(found, Login{For: host, AuthConfig: auth})
+		}
+	}
+	return found, nil
+}
+
 // parseLogins reads the JSON. Errors of the decoder quote what they found, so
 // only their place is told.
 func parseLogins(data []byte, wrapped bool) (map[string]login, string) {

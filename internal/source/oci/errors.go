@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/unpack"
 )
@@ -77,6 +78,12 @@ func judge(ctx context.Context, err error) (source.Kind, string) {
 	}
 	if _, ok := errors.AsType[*content.CorruptError](err); ok {
 		return source.Transient, source.ReasonStoreFailed
+	}
+	if _, ok := errors.AsType[*rules.BlockedError](err); ok {
+		return source.Waiting, source.ReasonBlocked
+	}
+	if _, ok := errors.AsType[*rules.ProblemError](err); ok {
+		return source.Waiting, source.ReasonInvalidRegistryConfig
 	}
 	if ctx.Err() != nil { // of the caller
 		return source.Transient, source.ReasonCanceled

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rukpak.io/rukpak/internal/registry/docker"
+	"rukpak.io/rukpak/internal/registry/rules"
+)
+
+// Read reads a folder such as /etc/containers, with registries.conf,
+// registries.conf.d, certs.d and auth.json, each of which may be absent; or one
+// file registries.conf.
+func Read(path string) (*rules.Document, error) {
+	found := &rules.Document{}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return found, readConfs(found, []string{path})
+	}
+	confs, err := confsIn(path)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	failures = append(failures, readConfs(found, confs))
+	auth := filepath.Join(path, "auth.json")
+	data, err := os.ReadFile(auth)
+	hasAuth := err == nil
+	switch {
+	case hasAuth:
+		failures = append(failures, docker.ParseConfig(found, auth, data, docker.Containers))
+	case !errors.Is(err, fs.ErrNotExist):
+		failures = append(failures, err)
+	}
+	certs := filepath.Join(path, "certs.d")
+	if _, err := os.Stat(certs); err != nil && len(confs) == 0 && !hasAuth {
+		return nil, fmt.Errorf("%s holds neither registries.conf nor registries.conf.d nor certs.d nor auth.json", path)
+	}
+	failures = append(failures, docker.ReadCerts(found, certs))
+	return found, errors.Join(failures...)
+}
+
+// confsIn gives registries.conf and the drop-in files in the order in which they
+// are read.
+func confsIn(dir string) ([]string, error) {
+	var confs []string
+	if _, err := os.Stat(filepath.Join(dir, "registries.conf")); err == nil {
+		confs = append(confs, filepath.Join(dir, "registries.conf"))
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "registries.conf.d"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries { // by name
+		if !entry.IsDir() && strings.HasSuffix(entry.Name(), ".conf") {
+			confs = append(confs, filepath.Join(dir, "registries.conf.d", entry.Name()))
+		}
+	}
+	return confs, nil
+}
+
+func readConfs(into *rules.Document, paths []string) error {
+	var failures []error
+	for i, path := range paths {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = ParseConf(into, path, data, i > 0)
+		}
+		failures = append(failures, err)
+	}
+	failures = append(failures, contradictions(into.Rules))
+	return errors.Join(failures...)
+}
+
+// contradictions finds two tables that say different things of one location.
+func contradictions(list []rules.Rule) error {
+	type said struct {
+		insecure, blocked bool
+		from              string
+	}
+	locations := map[string]said{}
+	var failures []error
+	for i := range list {
+		r := &list[i]
+		location := r.Rewrite
+		if location == "" {
+			if strings.HasPrefix(r.Prefix, "*") {
+				continue
+			}
+			location = r.Prefix
+		}
+		now := said{r.Primary.PlainHTTP, r.Blocked, r.From}
+		before, known := locations[location]
+		if known && (before.insecure != now.insecure || before.blocked != now.blocked) {
+			failures = append(failures, fmt.Errorf("%s: the location %q is another time at %s, with other values of insecure or blocked", now.from, location, before.from))
+		}
+		if !known {
+			locations[location] = now
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// add puts rules of one file to those of earlier ones. Of two with one prefix in
+// a file the first counts; one of a later file takes the place of an earlier
+// file's.
+func add(into *rules.Document, list []rules.Rule) {
+	earlier := len(into.Rules)
+	for _, rule := range list {
+		same := func(r rules.Rule) bool { return r.Prefix == rule.Prefix }
+		if at := slices.IndexFunc(into.Rules[:earlier], same); at >= 0 {
+			into.Rules[at] = rule
+			continue
+		}
+		if at := slices.IndexFunc(into.Rules[earlier:], same); at >= 0 {
+			into.Note(rule.From, fmt.Sprintf("the table is passed over: an earlier one, at %s, has the same prefix %q", into.Rules[earlier+at].From, rule.Prefix))
+			continue
+		}
+		into.Rules = append(into.Rules, rule)
+	}
+}
