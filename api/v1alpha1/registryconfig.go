@@ -159,7 +159,7 @@ type RegistryCA struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
-	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN CERTIFICATE-----')",message="pem holds no certificate"
+	// +kubebuilder:validation:Pattern=`-----BEGIN CERTIFICATE-----`
 	PEM string `json:"pem,omitempty"`
 
 	// configMap is a key of a ConfigMap.
