@@ -8,11 +8,13 @@ import (
 	"fmt"
 
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/unpack"
 )
 
 // Classify judges errors that mean the same for every kind of source: those of
-// limits, of unsafe content, of the content store, and of a caller who gave up.
+// limits, of unsafe content, of the content store, of the registry configuration,
+// and of a caller who gave up.
 // what names the source. An *Error stays as it is, nil is nil, and others become
 // Transient with the reason SourceUnreachable, so judge those first.
 func Classify(what string, err error) error {
@@ -38,6 +40,12 @@ func judge(err error) (Kind, string) {
 	}
 	if _, ok := errors.AsType[*content.CorruptError](err); ok {
 		return Transient, ReasonStoreFailed
+	}
+	if _, ok := errors.AsType[*rules.BlockedError](err); ok {
+		return Waiting, ReasonBlocked
+	}
+	if _, ok := errors.AsType[*rules.ProblemError](err); ok {
+		return Waiting, ReasonInvalidRegistryConfig
 	}
 	if errors.Is(err, context.Canceled) {
 		return Transient, ReasonCanceled

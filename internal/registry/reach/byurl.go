@@ -24,9 +24,28 @@ import (
 // into http://. Credentials of a rule are added only to requests that have
 // none, and over plain HTTP only if the rule says so. A rewrite to another host
 // takes the credentials of the request away, as a redirect does.
-func (c *Config) ByURL() http.RoundTripper { return byURL{c} }
+func (c *Config) ByURL() http.RoundTripper { return byURL{config: c} }
 
-type byURL struct{ config *Config }
+// Over is ByURL for a caller with a transport of its own: how it dials, whom it
+// trusts and which client certificate it shows stay, and rules add to that.
+func (c *Config) Over(base *http.Transport) http.RoundTripper {
+	if c == nil {
+		return base
+	}
+	return byURL{config: c, base: base}
+}
+
+type byURL struct {
+	config *Config
+	base   *http.Transport
+}
+
+func (b byURL) transport(access *rules.Access) (http.RoundTripper, error) {
+	if b.base == nil {
+		return b.config.Transport(access)
+	}
+	return b.config.poolOver(b.base).transport(access)
+}
 
 func (b byURL) RoundTrip(request *http.Request) (*http.Response, error) {
 	set, err := b.config.Rules(request.Context())
@@ -47,7 +66,7 @@ func (b byURL) send(set *rules.Set, request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	transport, err := b.config.Transport(access)
+	transport, err := b.transport(access)
 	if err != nil {
 		return nil, &rules.ProblemError{Rule: from, Err: err}
 	}

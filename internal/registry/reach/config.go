@@ -5,7 +5,9 @@ package reach
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -20,6 +22,7 @@ type Config struct {
 	pool *pool
 
 	mu     sync.Mutex
+	over   map[*http.Transport]*pool // of callers with transports of their own
 	set    *rules.Set
 	loaded chan struct{} // closed by the first Replace
 }
@@ -46,11 +49,14 @@ func (c *Config) Replace(set *rules.Set) {
 		set = &rules.Set{}
 	}
 	c.set = set
+	pools := slices.Collect(maps.Values(c.over))
 	c.mu.Unlock()
 	if first {
 		close(c.loaded)
 	}
-	c.pool.keep(set)
+	for _, p := range append(pools, c.pool) {
+		p.keep(set)
+	}
 }
 
 // Rules gives the rules in force, and waits for the first ones.
@@ -89,6 +95,25 @@ func (c *Config) Transport(access *rules.Access) (http.RoundTripper, error) {
 		return defaults.transport(access)
 	}
 	return c.pool.transport(access)
+}
+
+// maxPools bounds how many transports of callers are remembered.
+const maxPools = 128
+
+func (c *Config) poolOver(base *http.Transport) *pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found := c.over[base]; found != nil {
+		return found
+	}
+	if c.over == nil || len(c.over) >= maxPools { // those in use are made anew
+		for _, old := range c.over {
+			old.keep(nil)
+		}
+		c.over = map[*http.Transport]*pool{}
+	}
+	c.over[base] = newPool(base)
+	return c.over[base]
 }
 
 // Client is an HTTP client for all that is fetched by URL; see ByURL.

@@ -3,6 +3,7 @@
 package reach
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -142,7 +143,7 @@ func build(base *http.Transport, a *rules.Access) (*http.Transport, error) {
 		}
 		config.RootCAs = roots
 	}
-	if a.Certificate != nil {
+	if a.Certificate != nil && len(config.Certificates) == 0 {
 		pair, err := tls.X509KeyPair(a.Certificate.Certificate, a.Certificate.Key)
 		if err != nil {
 			return nil, fmt.Errorf("the client certificate: %w", err)
@@ -152,7 +153,7 @@ func build(base *http.Transport, a *rules.Access) (*http.Transport, error) {
 	config.InsecureSkipVerify = config.InsecureSkipVerify || a.SkipVerify //nolint:gosec // what the rule asks for by name
 	made.TLSClientConfig = config
 	if a.DialTimeout > 0 {
-		made.DialContext = (&net.Dialer{Timeout: a.DialTimeout, KeepAlive: keepAlive}).DialContext
+		made.DialContext = within(a.DialTimeout, base.DialContext)
 	}
 	if a.Proxy != nil {
 		through, err := proxyFunc(a.Proxy)
@@ -162,6 +163,19 @@ func build(base *http.Transport, a *rules.Access) (*http.Transport, error) {
 		made.Proxy = through
 	}
 	return made, nil
+}
+
+// within bounds the time for connecting; which addresses are allowed stays up to
+// the dialer.
+func within(limit time.Duration, dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: keepAlive}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return dial(ctx, network, address)
+	}
 }
 
 // poolOf adds certificates to those that are trusted already.

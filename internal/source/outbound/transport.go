@@ -52,6 +52,10 @@ const maxTransports = 64
 // again. The zero value is ready to use; its methods may be called from several
 // goroutines.
 type Transports struct {
+	// Registries lays the rules of the registry configuration over each
+	// transport; nil for none.
+	Registries Registries
+
 	mu   sync.Mutex
 	kept map[string]*http.Transport
 }
@@ -63,7 +67,7 @@ func (t *Transports) Get(with TLS, public bool) (http.RoundTripper, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.kept[key]; ok {
-		return found, nil
+		return t.ruled(found), nil
 	}
 	config, err := with.Config()
 	if err != nil {
@@ -80,7 +84,19 @@ func (t *Transports) Get(with TLS, public bool) (http.RoundTripper, error) {
 		delete(t.kept, old)
 	}
 	t.kept[key] = newTransport(config, public)
-	return t.kept[key], nil
+	return t.ruled(t.kept[key]), nil
+}
+
+// Registries lays rules over a transport; *reach.Config is one.
+type Registries interface {
+	Over(base *http.Transport) http.RoundTripper
+}
+
+func (t *Transports) ruled(base *http.Transport) http.RoundTripper {
+	if t.Registries == nil {
+		return base
+	}
+	return t.Registries.Over(base)
 }
 
 func newTransport(config *tls.Config, public bool) *http.Transport {
