@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"rukpak.io/rukpak/internal/ownership"
@@ -22,6 +23,7 @@ import (
 
 // classify makes an Error of what a request for an object answered.
 func classify(id ownership.ID, err error) *Error {
+	err = withoutValues(id, err)
 	out := &Error{ID: id, Reason: Rejected, Err: err, Fields: fieldsOf(err)}
 	switch {
 	case isTransient(err):
@@ -38,6 +40,25 @@ func classify(id ownership.ID, err error) *Error {
 	}
 	return out
 }
+
+// withoutValues takes out of a refusal what server-side apply quotes of a Secret: a value of the wrong type. Where that
+// ends cannot be told, so all goes that comes after it.
+func withoutValues(id ownership.ID, err error) error {
+	before, _, found := strings.Cut(err.Error(), ", got ")
+	if id.GroupKind() != (schema.GroupKind{Kind: "Secret"}) || !found {
+		return err
+	}
+	return &redacted{text: before + ", got a value that is not shown", err: err}
+}
+
+// redacted is an error with another text. What it wraps must not be printed.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (e *redacted) Error() string { return e.text }
+func (e *redacted) Unwrap() error { return e.err }
 
 // isTransient reports whether a request may go well a little later, unchanged.
 func isTransient(err error) bool {

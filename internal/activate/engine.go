@@ -23,6 +23,9 @@ type Config struct {
 	Observed Observed
 	// Ledger remembers what was applied. Nil means a new one.
 	Ledger *Ledger
+	// Served finds kinds whose version in the content is served no more when they are to be removed. Nil means that an
+	// object of such a version counts as gone.
+	Served Served
 	// Parallelism is how many objects of a phase are dealt with at the same time in one call; 0 means 16.
 	Parallelism int
 	// Patience is how long one call waits, all its waits taken together, before it leaves that to the next; 0 means 5 s.
@@ -34,6 +37,7 @@ type Config struct {
 type Engine struct {
 	revisions *revisions
 	ledger    *Ledger
+	served    Served
 	patience  time.Duration
 }
 
@@ -49,7 +53,7 @@ func New(config Config) *Engine {
 		config.Patience = defaultPatience
 	}
 	return &Engine{
-		ledger: config.Ledger, patience: config.Patience,
+		ledger: config.Ledger, served: config.Served, patience: config.Patience,
 		revisions: &revisions{
 			objects: &objects{observed: config.Observed, ledger: config.Ledger},
 			phases:  &phases{parallel: config.Parallelism},
@@ -86,5 +90,5 @@ func (e *Engine) Teardown(ctx context.Context, c client.Client, owner ownership.
 func (e *Engine) Forget(owner ownership.Owner) { e.ledger.Forget(owner.UID) }
 
 func (e *Engine) session(c client.Client, owner ownership.Owner, options Options) *session {
-	return &session{client: c, owner: owner, options: options, patience: e.patience}
+	return &session{client: c, owner: owner, options: options, patience: e.patience, versions: versions{ask: e.served}}
 }

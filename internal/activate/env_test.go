@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -53,9 +54,18 @@ func newStage(t *testing.T) *stage {
 	return &stage{
 		T: t, env: env, namespace: namespace, admin: admin,
 		owner:   ownership.Owner{UID: types.UID("uid-" + namespace), Namespace: namespace, Name: "shop"},
-		engine:  activate.New(activate.Config{Observed: fresh{admin}, Patience: 2 * time.Second}),
+		engine:  activate.New(activate.Config{Observed: fresh{admin}, Patience: 2 * time.Second, Served: served(t, env)}),
 		options: activate.Options{DefaultNamespace: namespace},
 	}
+}
+
+func served(t testing.TB, env *testenv.Env) activate.Served {
+	t.Helper()
+	found, err := discovery.NewDiscoveryClientForConfig(env.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return activate.ServedBy(found)
 }
 
 func newClient(t testing.TB, config *rest.Config) client.Client {

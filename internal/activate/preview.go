@@ -45,7 +45,7 @@ func (e *Engine) Previews(c client.Client, owner ownership.Owner, options Option
 
 // Prune previews a call of Prune. What a result calls Deleted would be.
 func (p *Previews) Prune(ctx context.Context, phases []provisioner.Phase) Result {
-	dry := New(Config{}) // with a ledger of its own: what is remembered of the objects stays
+	dry := New(Config{Served: p.engine.served}) // with a ledger of its own: what is remembered of the objects stays
 	session := dry.session(p.session.client, p.session.owner, p.session.options)
 	session.dry = true
 	return dry.revisions.remove(ctx, session, phases)

@@ -17,28 +17,60 @@ import (
 
 // remove deletes one object if it is the owner's and nothing speaks for keeping it.
 func (o *objects) remove(ctx context.Context, s *session, object *unstructured.Unstructured) ObjectResult {
-	id := ownership.IDOf(object)
-	var result ObjectResult
-	scope, err := s.scope(object.GroupVersionKind())
-	if err == nil {
-		object = Desired(object, s.owner, scope, s.options.DefaultNamespace)
-		id = ownership.IDOf(object)
-		result, err = o.take(ctx, s, id, object)
+	result, err := o.removeAs(ctx, s, object)
+	if notServed(err) {
+		result, err = o.removeInOtherVersion(ctx, s, object, err)
 	}
+	switch {
+	case apierrors.IsNotFound(err) || notServed(err):
+		result.Action = Absent
+	case err != nil:
+		return failed(result.ID, err)
+	}
+	if result.Wait == "" {
+		o.ledger.drop(s.owner.UID, result.ID)
+	}
+	return result
+}
+
+// removeInOtherVersion removes an object that is not served in the version that the content has: a cluster that was
+// upgraded, or a definition that dropped a version, serves it in another, and it is there all the same.
+func (o *objects) removeInOtherVersion(ctx context.Context, s *session, object *unstructured.Unstructured, err error) (ObjectResult, error) {
+	result := ObjectResult{ID: ownership.IDOf(object)}
+	others, failure := s.versions.others(object.GroupVersionKind())
+	if failure != nil {
+		return result, failure
+	}
+	for _, version := range others {
+		if result, err = o.removeAs(ctx, s, inVersion(object, version)); !notServed(err) {
+			break
+		}
+	}
+	return result, err
+}
+
+// removeAs removes an object in the version that it has. The result always says which object it is.
+func (o *objects) removeAs(ctx context.Context, s *session, object *unstructured.Unstructured) (ObjectResult, error) {
+	scope, err := s.scope(object.GroupVersionKind())
+	if err != nil {
+		return ObjectResult{ID: ownership.IDOf(object)}, err
+	}
+	object = Desired(object, s.owner, scope, s.options.DefaultNamespace)
+	id := ownership.IDOf(object)
+	result, err := o.take(ctx, s, id, object)
 	for attempt := 1; attempt < attempts && again(err); attempt++ {
 		backOff(ctx, attempt)
 		result, err = o.take(ctx, s, id, object)
 	}
-	switch {
-	case apierrors.IsNotFound(err) || notServed(err):
-		result = ObjectResult{ID: id, Action: Absent}
-	case err != nil:
-		return failed(id, err)
-	}
-	if result.Wait == "" {
-		o.ledger.drop(s.owner.UID, id)
-	}
-	return result
+	result.ID, result.version = id, object.GroupVersionKind().Version
+	return result, err
+}
+
+// inVersion returns a copy of an object in another version; of the object only its identity counts.
+func inVersion(object *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	other := withMetadata(object, nil)
+	other.SetAPIVersion(object.GroupVersionKind().GroupKind().WithVersion(version).GroupVersion().String())
+	return other
 }
 
 // take looks at an object and deletes what it saw.
@@ -47,11 +79,11 @@ func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object 
 	if err != nil {
 		return ObjectResult{}, err
 	}
-	if live.GetDeletionTimestamp() != nil {
-		return ObjectResult{ID: id, Action: Deleted, Note: goingNote(live.GetFinalizers()), uid: live.GetUID()}, nil
-	}
 	if why := reasonToKeep(s, id, live); why != "" {
 		return ObjectResult{ID: id, Action: Kept, Note: why}, nil
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return ObjectResult{ID: id, Action: Deleted, Note: goingNote(live.GetFinalizers()), uid: live.GetUID()}, nil
 	}
 	if crd, ok := live.(*unstructured.Unstructured); ok {
 		kept, wait, err := s.inUse(ctx, crd)
@@ -143,14 +175,17 @@ func (s *session) inUse(ctx context.Context, crd *unstructured.Unstructured) (ke
 	}
 }
 
-// servedKind returns the kind that a CustomResourceDefinition defines, in a version that is served.
+// servedKind returns the kind that a CustomResourceDefinition defines, in a version that is served; in the one that is
+// stored, if that is: to read it the API server need not ask a webhook for a conversion, which may well be down.
 func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, bool) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	found := ""
 	for _, entry := range versions {
-		if version, ok := entry.(map[string]any); ok && version["served"] == true {
-			name, _ := version["name"].(string)
-			return definedKind(crd).WithVersion(name), name != ""
+		version, _ := entry.(map[string]any)
+		name, _ := version["name"].(string)
+		if version["served"] == true && name != "" && (found == "" || version["storage"] == true) {
+			found = name
 		}
 	}
-	return schema.GroupVersionKind{}, false
+	return definedKind(crd).WithVersion(found), found != ""
 }

@@ -54,7 +54,8 @@ type ObjectResult struct {
 	// Err is set for Failed and Collision only.
 	Err *Error
 
-	uid types.UID // of what was deleted
+	uid     types.UID // of what was deleted
+	version string    // in which it was found
 }
 
 // String is "Failed Deployment.apps ns/name: reason".

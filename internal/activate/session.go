@@ -35,6 +35,8 @@ type session struct {
 	serving map[schema.GroupVersion]bool
 	guesses guesses
 
+	versions versions
+
 	patience time.Duration
 	waiting  sync.Once
 	deadline time.Time

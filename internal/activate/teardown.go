@@ -67,7 +67,7 @@ func (r *revisions) awaitGone(ctx context.Context, s *session, objects []*unstru
 			continue
 		}
 		results[i].Wait, results[i].Note = results[i].Note, ""
-		object = withMetadata(object, map[string]any{"namespace": results[i].ID.Namespace})
+		object = inVersion(withMetadata(object, map[string]any{"namespace": results[i].ID.Namespace}), results[i].version)
 		for results[i].Wait != "" {
 			live, err := s.peek(ctx, object)
 			switch {

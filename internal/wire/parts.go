@@ -69,7 +69,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 		return nil, fmt.Errorf("make the clients of service accounts: %w", err)
 	}
 	p.reviewer = identity.NewReviewer(mgr.GetClient())
-	p.engine = activate.New(activate.Config{Observed: p.watcher})
+	p.engine = activate.New(activate.Config{Observed: p.watcher, Served: activate.ServedBy(kinds)})
 	p.stored = revision.NewManifests(mgr.GetAPIReader())
 	return p, nil
 }
