@@ -7,6 +7,7 @@ import (
 )
 
 // BundleSpec says which content a bundle holds and which class of provisioner understands it.
+// +kubebuilder:validation:XValidation:rule="!has(self.pins) || size(self.pins) == size(self.sources)",message="pins must have one entry for each of sources"
 type BundleSpec struct {
 	// provisionerClassName names the ProvisionerClass that understands this
 	// content. Not set means the default class, chosen when first needed.
@@ -21,6 +22,14 @@ type BundleSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Sources []BundleSource `json:"sources"`
+
+	// pins are what the sources mean, in their order. With them nothing is
+	// resolved: the content is that of these digests. An instance that follows
+	// its sources sets them; not set means that each source is resolved once.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Pins []ResolvedSource `json:"pins,omitempty"`
 
 	// serviceAccountName names a service account in this namespace whose
 	// imagePullSecrets are used too. Not set means the instance's service
@@ -127,12 +136,15 @@ type BundleStatus struct {
 // ResolvedSource is a source pinned to a digest.
 type ResolvedSource struct {
 	// ref is the full reference by digest.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	Ref string `json:"ref"`
 	// digest is that of the manifest in the registry, of the commit, or of the
 	// files.
 	Digest PinnedDigest `json:"digest"`
 	// version is the tag, branch or version that was chosen.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	Version string `json:"version,omitempty"`
 }
 

@@ -29,6 +29,8 @@ const (
 
 // BundleInstanceSpec says which bundle is to be active, as whom and how.
 // +kubebuilder:validation:XValidation:rule="has(self.bundle) != has(self.bundleRef)",message="exactly one of bundle and bundleRef must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.track) || has(self.bundle)",message="track follows the sources of a template: set bundle, not bundleRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.track) || !has(self.bundle) || !has(self.bundle.pins)",message="bundle.pins are fixed and cannot be followed: remove them or track"
 type BundleInstanceSpec struct {
 	// bundle is a template: whenever it changes, a new Bundle is made from it,
 	// named "<instance>-<hash>".
@@ -38,6 +40,13 @@ type BundleInstanceSpec struct {
 	// bundleRef names a Bundle in this namespace.
 	// +optional
 	BundleRef *LocalReference `json:"bundleRef,omitempty"`
+
+	// track looks again and again at what the sources of the template mean, and
+	// makes a new Bundle when a tag or branch has moved or a newer version is
+	// there. Each gives a revision that is planned and approved as any other.
+	// Without it a template is resolved once.
+	// +optional
+	Track *Track `json:"track,omitempty"`
 
 	// config is handed to the provisioner as it is; it says what it accepts.
 	// +optional
@@ -81,6 +90,15 @@ type BundleInstanceSpec struct {
 	// fetched, planned, activated or healed.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Track says how the sources of a template are followed.
+type Track struct {
+	// interval is the time between two looks. Each is up to a tenth earlier or
+	// later, so that instances made together do not ask together. After a
+	// failure the time doubles, up to an hour or the interval if that is longer.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('720h')",message="interval must be between 10s and 720h"
+	Interval metav1.Duration `json:"interval"`
 }
 
 // Strategy says how a revision becomes active.
@@ -139,7 +157,8 @@ type BundleInstanceStatus struct {
 	// +optional
 	LastRevision int64 `json:"lastRevision,omitempty"`
 
-	// conditions: Ready (the newest revision is active and healthy), Approved
+	// conditions: Tracking (the sources could be looked at), Ready (the newest
+	// revision is active and healthy), Approved
 	// (of the newest revision), Progressing (something is being done; False at
 	// rest), Healthy (of the active revision) and Drifted (active objects
 	// differ and could not be put right).

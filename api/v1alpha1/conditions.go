@@ -15,6 +15,9 @@ const (
 	// ConditionUnpacked is True when a Bundle's content is in the store.
 	ConditionUnpacked = "Unpacked"
 
+	// ConditionTracking is True when a BundleInstance that follows its sources
+	// could look at them the last time, and False when it could not.
+	ConditionTracking = "Tracking"
 	// ConditionProgressing is True while something is being done for a
 	// BundleInstance without anybody's help, and False at rest.
 	ConditionProgressing = "Progressing"
@@ -66,6 +69,7 @@ const (
 // Reasons on a BundleInstance.
 const (
 	ReasonActiveHealthy         = "ActiveAndHealthy"      // the newest revision is active and healthy
+	ReasonFollowing             = "Following"             // the sources were looked at, and their digests are in use
 	ReasonSuspended             = "Suspended"             // spec.suspend is true
 	ReasonDeleting              = "Deleting"              // the objects are being removed
 	ReasonBundleNotFound        = "BundleNotFound"        // bundleRef names no Bundle

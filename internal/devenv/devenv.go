@@ -116,7 +116,10 @@ func (e *Env) install(ctx context.Context) error {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	_, err = e.Cluster.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=rukpak", "--timeout=60s")
-	return err
+	if err != nil {
+		return err
+	}
+	return e.awaitPolicies(ctx)
 }
 
 func (e *Env) startManagerUnless(ctx context.Context) error {

@@ -27,8 +27,6 @@ import (
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
-	"rukpak.io/rukpak/internal/source/oci"
-	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/watch"
 )
 
@@ -44,6 +42,7 @@ type parts struct {
 	finder   *revision.Finder
 	engine   *activate.Engine
 	stored   *revision.Manifests
+	opener   *origin.Opener
 }
 
 func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, error) {
@@ -71,6 +70,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.reviewer = identity.NewReviewer(mgr.GetClient())
 	p.engine = activate.New(activate.Config{Observed: p.watcher, Served: activate.ServedBy(kinds)})
 	p.stored = revision.NewManifests(mgr.GetAPIReader())
+	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits)
 	return p, nil
 }
 
@@ -87,7 +87,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		},
 		func() error {
 			return (&bundle.Controller{
-				Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("bundle"), Sources: p.opener(mgr), Contents: p.store,
+				Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("bundle"), Sources: p.opener, Contents: p.store,
 				Metrics: p.metrics, Limits: p.options.Limits, Lost: p.lost, Workers: p.options.Workers,
 			}).Register(mgr)
 		},
@@ -95,7 +95,8 @@ func (p *parts) register(mgr ctrl.Manager) error {
 			return (&instance.Controller{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("instance"),
 				Provisioners: served, Contents: contents{p.store, p.lost}, Scopes: scopes{mgr.GetRESTMapper()},
-				Planner: &planner{p, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetRESTMapper()}, Workers: p.options.Workers,
+				Follower: follower{p.opener, p.store, p.options.Limits},
+				Planner:  &planner{p, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetRESTMapper()}, Workers: p.options.Workers,
 			}).Register(mgr)
 		},
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
@@ -106,15 +107,6 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		}
 	}
 	return nil
-}
-
-// opener knows every kind of source.
-func (p *parts) opener(mgr ctrl.Manager) *origin.Opener {
-	return &origin.Opener{
-		Live: mgr.GetAPIReader(),
-		OCI:  oci.New(p.store, oci.Options{Limits: p.options.Limits}),
-		HTTP: web.New(web.NewClient(web.Options{})),
-	}
 }
 
 func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {

@@ -55,6 +55,7 @@ type tenant struct {
 	client    client.Client
 	namespace string
 	class     string
+	patience  time.Duration // how long a state is waited for
 }
 
 const account = "installer"
@@ -65,7 +66,7 @@ func newTenant(t *testing.T, mode v1alpha1.ApprovalMode) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &tenant{t: t, client: c, namespace: env.Cluster.NewNamespace(t)}
+	a := &tenant{t: t, client: c, namespace: env.Cluster.NewNamespace(t), patience: patience}
 	a.class = a.namespace
 	a.create(&v1alpha1.ProvisionerClass{
 		ObjectMeta: metav1.ObjectMeta{Name: a.class},
@@ -95,6 +96,12 @@ func (a *tenant) create(object client.Object) {
 // push publishes files as an artifact with the command line, and gives its reference.
 func (a *tenant) push(tag string, files map[string]string) string {
 	a.t.Helper()
+	return a.pushDir(tag, a.folder(files))
+}
+
+// folder is a new folder with files.
+func (a *tenant) folder(files map[string]string) string {
+	a.t.Helper()
 	dir := a.t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
@@ -105,7 +112,7 @@ func (a *tenant) push(tag string, files map[string]string) string {
 			a.t.Fatal(err)
 		}
 	}
-	return a.pushDir(tag, dir)
+	return dir
 }
 
 func (a *tenant) pushDir(tag, dir string) string {
@@ -193,7 +200,7 @@ func (a *tenant) user() string {
 // eventually repeats a check until it gives no error.
 func (a *tenant) eventually(what string, check func(context.Context) error) {
 	a.t.Helper()
-	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(a.t.Context(), a.patience)
 	defer cancel()
 	for {
 		err := check(ctx)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/instance"
 )
 
 func configMap(name, value string) string {
@@ -190,4 +191,31 @@ func TestRetainLeavesTheObjects(t *testing.T) {
 	}
 	a.gone(instance)
 	a.value("one", "1")
+}
+
+// TestABundleThatOnlyLooksLikeTheTemplatesIsNotUsed: not even an administrator, whom admission lets make such a
+// Bundle, can put other content under the name that a template stands for.
+func TestABundleThatOnlyLooksLikeTheTemplatesIsNotUsed(t *testing.T) {
+	a := newTenant(t, v1alpha1.ApprovalAutomatic)
+	wanted := a.push("wanted", map[string]string{"a.yaml": configMap("one", "wanted")})
+	other := a.push("other", map[string]string{"a.yaml": configMap("one", "other")})
+	a.instance("app", wanted, func(i *v1alpha1.BundleInstance) { i.Spec.Suspend = true })
+	owner := a.get("app")
+	template := *owner.Spec.Bundle.DeepCopy()
+	template.ServiceAccountName = account
+	impostor := &v1alpha1.Bundle{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.namespace, Name: instance.BundleName("app", template), Labels: map[string]string{v1alpha1.LabelInstance: "app"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("BundleInstance"))},
+		},
+		Spec: *a.bundle(other),
+	}
+	a.create(impostor)
+	a.update("app", func(i *v1alpha1.BundleInstance) { i.Spec.Suspend = false })
+	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonBundleConflict)
+	if err := a.client.Delete(t.Context(), impostor); err != nil {
+		t.Fatal(err)
+	}
+	a.ready("app")
+	a.value("one", "wanted")
 }

@@ -153,15 +153,7 @@ func classify(err error) (reason string, retry bool) {
 		// The labels of namespaces are not watched here.
 		return unusable.Reason, unusable.Reason == v1alpha1.ReasonClassNotAllowed
 	}
-	var failed *source.Error
-	if errors.As(err, &failed) {
-		return failed.Reason, failed.Kind != source.Terminal
-	}
-	var secret *origin.SecretError
-	if errors.As(err, &secret) {
-		return v1alpha1.ReasonInvalidSecret, true
-	}
-	return v1alpha1.ReasonStoreFailed, true
+	return origin.Classify(err)
 }
 
 // tell makes an Event of each change of the Ready condition's status or reason.

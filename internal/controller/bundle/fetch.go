@@ -58,14 +58,9 @@ func (f *fetch) resolve(ctx context.Context) error {
 	if len(f.bundle.Status.Sources) > 0 {
 		return nil
 	}
-	var resolved []v1alpha1.ResolvedSource
-	for i, opened := range f.opened {
-		pinned, err := opened.Resolve(ctx, f.to)
-		if err != nil {
-			f.controller.Metrics.Fetched(f.kinds[i], 0, err)
-			return err
-		}
-		resolved = append(resolved, v1alpha1.ResolvedSource{Ref: pinned.Ref, Digest: v1alpha1.PinnedDigest(pinned.Digest), Version: pinned.Version})
+	resolved, err := f.pins(ctx)
+	if err != nil {
+		return err
 	}
 	before := f.bundle.DeepCopy()
 	f.bundle.Status.Sources = resolved
@@ -79,6 +74,23 @@ func (f *fetch) resolve(ctx context.Context) error {
 	}
 	f.controller.Recorder.Eventf(f.bundle, nil, corev1.EventTypeNormal, v1alpha1.ReasonResolved, "Resolve", "%s", status.Note(message))
 	return nil
+}
+
+// pins are those of the spec, or else what the sources mean now.
+func (f *fetch) pins(ctx context.Context) ([]v1alpha1.ResolvedSource, error) {
+	if len(f.bundle.Spec.Pins) > 0 {
+		return f.bundle.Spec.Pins, nil
+	}
+	var resolved []v1alpha1.ResolvedSource
+	for i, opened := range f.opened {
+		pinned, err := opened.Resolve(ctx, f.to)
+		if err != nil {
+			f.controller.Metrics.Fetched(f.kinds[i], 0, err)
+			return nil, err
+		}
+		resolved = append(resolved, origin.Resolved(pinned))
+	}
+	return resolved, nil
 }
 
 // unpack brings the pinned content into the store and checks that it is what

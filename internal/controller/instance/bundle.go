@@ -28,6 +28,9 @@ func (c *Controller) ensureBundle(ctx context.Context, w *work) error {
 		return c.findBundle(ctx, w, ref.Name)
 	}
 	spec := template(w.instance)
+	if len(w.pins) > 0 {
+		spec.Pins = w.pins
+	}
 	name := BundleName(w.instance.Name, spec)
 	bundle := &v1alpha1.Bundle{}
 	err := c.Client.Get(ctx, types.NamespacedName{Namespace: w.instance.Namespace, Name: name}, bundle)

@@ -34,15 +34,18 @@ type Controller struct {
 	Contents     Contents
 	Planner      Planner
 	Scopes       Scopes
+	Follower     Follower
 	Workers      int
 
-	looked sync.Map // UID of a revision -> time of its last plan
+	looked   sync.Map // UID of a revision -> time of its last plan
+	followed sync.Map // UID of an instance -> *round
 }
 
 // work is what the steps of one reconcile hand to one another.
 type work struct {
 	instance  *v1alpha1.BundleInstance
 	revisions []v1alpha1.InstanceRevision // of this instance, by number
+	pins      []v1alpha1.ResolvedSource   // of the bundle, if the sources are followed
 	bundle    *v1alpha1.Bundle
 	class     *v1alpha1.ProvisionerClass
 	account   string // name of the service account
@@ -64,6 +67,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // Reconcile brings one instance as far as it can and says so in its status.
 func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleInstance) (ctrl.Result, error) {
 	if !instance.DeletionTimestamp.IsZero() {
+		c.followed.Delete(instance.UID)
 		return ctrl.Result{}, nil // package revision tears down and tells how far it is
 	}
 	before := instance.DeepCopy()
@@ -93,6 +97,7 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 	steps := []func(context.Context, *work) error{
 		c.listRevisions,
 		c.mayWork,
+		c.follow,
 		c.ensureBundle,
 		c.findClass,
 		c.findAccount,

@@ -68,3 +68,20 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		Err: fmt.Errorf("%s: %w", at.Field, errors.New("the source is of a kind that this manager does not know")),
 	}
 }
+
+// Resolved is how the API spells what a source was pinned to.
+func Resolved(pinned source.Pinned) v1alpha1.ResolvedSource {
+	return v1alpha1.ResolvedSource{Ref: pinned.Ref, Digest: v1alpha1.PinnedDigest(pinned.Digest), Version: pinned.Version}
+}
+
+// Classify gives the reason of an error of Open or of a source, and whether to
+// try again before anything is changed.
+func Classify(err error) (reason string, retry bool) {
+	if failed, ok := errors.AsType[*source.Error](err); ok {
+		return failed.Reason, failed.Kind != source.Terminal
+	}
+	if _, ok := errors.AsType[*SecretError](err); ok {
+		return v1alpha1.ReasonInvalidSecret, true
+	}
+	return v1alpha1.ReasonStoreFailed, true
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/controller/origin"
+	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/oci"
+	"rukpak.io/rukpak/internal/source/web"
+	"rukpak.io/rukpak/internal/unpack"
+)
+
+// newOpener knows every kind of source.
+func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits) *origin.Opener {
+	return &origin.Opener{
+		Live: live,
+		OCI:  oci.New(store, oci.Options{Limits: limits}),
+		HTTP: web.New(web.NewClient(web.Options{})),
+	}
+}
+
+// follower looks at the sources of templates for the instance controller.
+type follower struct {
+	opener *origin.Opener
+	store  *content.Disk
+	limits unpack.Limits
+}
+
+// Look resolves every source; see instance.Follower. What a source had to fetch
+// for it stays in the store for the bundle that is made next.
+func (f follower) Look(ctx context.Context, namespace string, spec v1alpha1.BundleSpec) ([]v1alpha1.ResolvedSource, string, error) {
+	session, err := f.store.Begin()
+	if err != nil {
+		return nil, v1alpha1.ReasonStoreFailed, err
+	}
+	defer session.Close()
+	to := source.Destination{Session: session, Budget: unpack.NewBudget(f.limits)}
+	var pins []v1alpha1.ResolvedSource
+	for i, one := range spec.Sources {
+		at := origin.Place{Namespace: namespace, Field: fmt.Sprintf("spec.bundle.sources[%d]", i), ServiceAccount: spec.ServiceAccountName}
+		opened, _, err := f.opener.Open(ctx, one, at)
+		var pinned source.Pinned
+		if err == nil {
+			pinned, err = opened.Resolve(ctx, to)
+		}
+		if err != nil {
+			reason, _ := origin.Classify(err)
+			return nil, reason, err
+		}
+		pins = append(pins, origin.Resolved(pinned))
+	}
+	return pins, "", nil
+}
