@@ -39,9 +39,6 @@ func (a *at) invalid(err error) error {
 
 // failed makes a classified error whose text is one line and holds no secrets.
 func (a *at) failed(ctx context.Context, err error) error {
-	if _, ok := errors.AsType[*source.Error](err); ok {
-		return err
-	}
 	if slow, ok := errors.AsType[*slowError](context.Cause(ctx)); ok {
 		err = slow // whatever it looked like
 	}
@@ -66,6 +63,9 @@ func is[E error](err error) bool {
 }
 
 func judge(ctx context.Context, err error) (source.Kind, string) {
+	if judged, ok := errors.AsType[*source.Error](err); ok { // such as by the rules of the registry configuration
+		return judged.Kind, judged.Reason
+	}
 	switch {
 	case is[*slowError](err):
 		return source.Transient, source.ReasonSourceUnreachable

@@ -138,7 +138,7 @@ func (c *overHTTP) send(request *http.Request) (*http.Response, error) {
 	if c.trusted {
 		c.credentials.authorize(request)
 	}
-	transport, err := c.fetcher.transports.Get(outbound.TLS{CA: c.credentials.CA}, c.onlyPublic)
+	transport, err := c.fetcher.options.Transports.Get(outbound.TLS{CA: c.credentials.CA}, c.onlyPublic)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type Options struct {
 	StallTimeout time.Duration
 	// Timeout ends the fetching of one source with its submodules.
 	Timeout time.Duration
+	// Transports are used for HTTP; nil means some of its own.
+	Transports *outbound.Transports
 }
 
 // Source is a repository, or a folder of one. At most one of Branch, Tag, Semver and
@@ -42,15 +44,15 @@ type Source struct {
 }
 
 // Fetcher makes sources. Its methods may be called from several goroutines.
-type Fetcher struct {
-	options    Options
-	transports outbound.Transports
-}
+type Fetcher struct{ options Options }
 
 // New makes a Fetcher.
 func New(options Options) *Fetcher {
 	options.StallTimeout = cmp.Or(options.StallTimeout, outbound.DefaultStall)
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	if options.Transports == nil {
+		options.Transports = &outbound.Transports{}
+	}
 	return &Fetcher{options: options}
 }
 

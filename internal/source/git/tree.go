@@ -106,7 +106,7 @@ type pointerError struct{ path string }
 
 func (e *pointerError) Error() string {
 	return fmt.Sprintf("%q is a pointer of Git LFS, not the file itself, and such files are not fetched; choose a subPath without it, "+
-		"or set lfsPointers to take pointers as they are", e.path)
+		"or set lfsPointers to Keep to take pointers as they are", e.path)
 }
 
 // isPointer tells a pointer of Git LFS from a file.

@@ -4,6 +4,7 @@ package gitserver
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -102,4 +103,16 @@ func (r *Repository) CommitTree(t testing.TB, branch, tree string) string {
 func (r *Repository) Object(t testing.TB, kind string, data []byte) string {
 	t.Helper()
 	return r.Pipe(t, bytes.NewReader(data), "hash-object", "-w", "--literally", "-t", kind, "--stdin")
+}
+
+// Fill adds a commit with many files of much the same text in 50 folders to a branch: git's own importer makes it.
+func (r *Repository) Fill(t testing.TB, branch string, files, size int) {
+	t.Helper()
+	var in strings.Builder
+	fmt.Fprintf(&in, "commit refs/heads/%s\ncommitter Test <test@example.com> 0 +0000\ndata 0\n", branch)
+	for i := range files {
+		text := strings.Repeat(fmt.Sprintf("line of file %d: %x\n", i%100, i*i), size/24)
+		fmt.Fprintf(&in, "M 100644 inline d%02d/file-%05d.yaml\ndata %d\n%s\n", i%50, i, len(text), text)
+	}
+	r.Pipe(t, strings.NewReader(in.String()), "fast-import", "--quiet")
 }
