@@ -11,7 +11,7 @@ import (
 // one above. A new package is put into this table, which is the moment to think about its place.
 var layers = [][]string{
 	{"api", "provisioner", "internal/content", "internal/manifest", "internal/ownership"},
-	{"internal/source", "internal/unpack", "internal/registry", "internal/provisioners"},
+	{"internal/source", "internal/unpack", "internal/verify", "internal/registry", "internal/provisioners"},
 	{
 		"internal/activate", "internal/approval", "internal/crdsafety", "internal/health", "internal/identity",
 		"internal/metrics", "internal/permission", "internal/plan", "internal/watch",
