@@ -65,12 +65,14 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		if other.UID == of.UID || other.Status.ActivatedAt == nil || meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSuperseded) {
 			continue
 		}
-		left, err := p.stored.Load(ctx, other)
+		known, left, err := revision.Left(ctx, p.stored, p.finder, other, loaded)
 		if err != nil {
 			return nil, fmt.Errorf("revision %d: %w", other.Spec.Number, err)
 		}
-		earlier = append(earlier, left)
-		older = append(older, left.Phases...)
+		if known != nil {
+			earlier = append(earlier, known)
+		}
+		older = append(older, left...)
 	}
 	actor, err := p.accounts.Client(of.Namespace, of.Spec.ServiceAccountName)
 	if err != nil {

@@ -53,7 +53,7 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	wanted := func(r *v1alpha1.InstanceRevision) bool {
 		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
 	}
-	if wanted(w.current) && isTrue(w.current, v1alpha1.ConditionPlanned) {
+	if wanted(w.current) && isTrue(w.current, v1alpha1.ConditionPlanned) && !lostManifests(w.current) {
 		return nil
 	}
 	if active := activeOf(w.revisions); wanted(active) && w.current.Status.ActivatedAt == nil {
@@ -96,6 +96,14 @@ func (c *Controller) ensureRollback(ctx context.Context, w *work, number int64) 
 	spec := c.newSpec(w, from.Spec.ManifestDigest, config)
 	spec.ContentDigest, spec.BundleName, spec.RollbackOf = from.Spec.ContentDigest, from.Spec.BundleName, &number
 	return c.createRevision(ctx, w, spec, rendered)
+}
+
+// lostManifests reports whether the revision controller found the manifests of a revision gone or changed. The content
+// can be rendered again, and if that gives the same bytes they are kept again.
+func lostManifests(r *v1alpha1.InstanceRevision) bool {
+	conditions := status.Conditions{List: &r.Status.Conditions}
+	return conditions.Reason(v1alpha1.ConditionActive) == v1alpha1.ReasonManifestCorrupt ||
+		conditions.Reason(v1alpha1.ConditionDrifted) == v1alpha1.ReasonManifestCorrupt
 }
 
 func rollbackSource(w *work, number int64) (*v1alpha1.InstanceRevision, error) {

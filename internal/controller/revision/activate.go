@@ -30,9 +30,7 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	}
 	loaded, err := c.Manifests.Load(ctx, w.target)
 	if err != nil {
-		conditionsOf(w.target).False(v1alpha1.ConditionActive, v1alpha1.ReasonManifestCorrupt, err.Error())
-		w.retry = err
-		return nil
+		return unreadable(w.target, err)
 	}
 	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
 		return err
@@ -55,6 +53,20 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 		c.healActive(ctx, w, loaded)
 	}
 	return nil
+}
+
+// unreadable says on the target that its manifests are lost. What is active stays so, but nobody can heal it. That they
+// could not be read this time says nothing.
+func unreadable(target *v1alpha1.InstanceRevision, err error) error {
+	conditions := conditionsOf(target)
+	switch {
+	case !lost(err):
+	case is(target, v1alpha1.ConditionActive):
+		conditions.True(v1alpha1.ConditionDrifted, v1alpha1.ReasonManifestCorrupt, "what others change cannot be put right: "+err.Error())
+	default:
+		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonManifestCorrupt, err.Error())
+	}
+	return err
 }
 
 // explainWaiting says on the newest revision why it is not the target.

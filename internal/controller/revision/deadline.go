@@ -19,7 +19,7 @@ const defaultDeadline = 10 * time.Minute
 // Once a revision has been active and healthy, the deadline is met for good.
 func (c *Controller) checkDeadline(_ context.Context, w *work) error {
 	target := w.target
-	if target == nil || target.Status.ActivatedAt == nil {
+	if target == nil || target.Status.ActivatedAt == nil || target.Status.ProgressAt == nil {
 		return nil
 	}
 	conditions := conditionsOf(target)

@@ -95,6 +95,9 @@ func (c *Controller) loadEarlier(ctx context.Context, w *work) ([]*Loaded, error
 			continue
 		}
 		loaded, err := c.Manifests.Load(ctx, revision)
+		if lost(err) {
+			continue // what it set on objects stays there; what it has besides is found by its mark
+		}
 		if err != nil {
 			return nil, fmt.Errorf("revision %d: %w", revision.Spec.Number, err)
 		}

@@ -35,8 +35,9 @@ const pageSize = 500
 
 // Find gives all objects that carry the mark of an instance, in phases.
 func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
+	// What comes beside an error is without the kinds of API services that are down, which may have objects all the same.
 	lists, err := f.Discovery.ServerPreferredResources()
-	if lists == nil {
+	if err != nil {
 		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
 	}
 	var objects []*unstructured.Unstructured
@@ -75,6 +76,7 @@ func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource,
 			object.SetGroupVersionKind(kind)
 			object.SetNamespace(page.Items[i].Namespace)
 			object.SetName(page.Items[i].Name)
+			object.SetUID(page.Items[i].UID)
 			found = append(found, object)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {

@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -69,6 +70,14 @@ func (m *Manifests) Load(ctx context.Context, revision *v1alpha1.InstanceRevisio
 	return loaded, nil
 }
 
+// lost reports whether an error of Load says that what is stored is gone or was changed, and not only that it could not
+// be read.
+func lost(err error) bool {
+	var stored *manifest.StoredError
+	var other *manifest.MismatchError
+	return errors.As(err, &stored) || errors.As(err, &other)
+}
+
 func index(set manifest.Set, size int) *Loaded {
 	loaded := &Loaded{
 		Phases: set.Phases, size: size,
@@ -108,6 +117,24 @@ func (l *Loaded) lasting(revision *v1alpha1.InstanceRevision) []provisioner.Phas
 		return l.Phases
 	}
 	return without(l.Phases, l.Passing)
+}
+
+// same gives the objects that are those in ids. Where they were found in a cluster, objects that are the same under
+// other kinds, as some API services show them, are among them: these share the UID.
+func (l *Loaded) same(ids map[ownership.ID]*unstructured.Unstructured) map[ownership.ID]*unstructured.Unstructured {
+	uids := map[types.UID]bool{}
+	for id, object := range l.IDs {
+		if uid := object.GetUID(); ids[id] != nil && uid != "" {
+			uids[uid] = true
+		}
+	}
+	same := map[ownership.ID]*unstructured.Unstructured{}
+	for id, object := range l.IDs {
+		if ids[id] != nil || uids[object.GetUID()] {
+			same[id] = object
+		}
+	}
+	return same
 }
 
 func (m *Manifests) find(uid types.UID) *Loaded {

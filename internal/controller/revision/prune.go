@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // prune deletes what older revisions wrote and the active one does not have,
@@ -41,7 +42,7 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 	conditions.Remove(v1alpha1.ConditionFailed)
 	old.Status.Objects = nil
 	if w.target.Spec.Prune {
-		loaded, err := c.Manifests.Load(ctx, old)
+		_, left, err := Left(ctx, c.Manifests, c.Finder, old, current)
 		if err != nil {
 			return fmt.Errorf("revision %d cannot be pruned: %w", old.Spec.Number, err)
 		}
@@ -50,7 +51,7 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 		if err != nil {
 			return err
 		}
-		result := c.Engine.Prune(ctx, actor, owner(w.instance), without(loaded.Phases, current.IDs), c.options(ctx, w.target, nil))
+		result := c.Engine.Prune(ctx, actor, owner(w.instance), left, c.options(ctx, w.target, nil))
 		c.measure(result)
 		if !result.Complete {
 			_, why, retry := outcome(result)
@@ -63,4 +64,21 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 	}
 	conditions.True(v1alpha1.ConditionSuperseded, v1alpha1.ReasonSuperseded, message)
 	return nil
+}
+
+// Left gives what an old revision may have left behind: what it had and the current one has not. If its manifests are
+// lost, that is all that carries the instance's mark and is not of the current one; then known is nil.
+func Left(ctx context.Context, manifests *Manifests, finder *Finder, old *v1alpha1.InstanceRevision, current *Loaded) (known *Loaded, left []provisioner.Phase, err error) {
+	known, err = manifests.Load(ctx, old)
+	if err == nil {
+		return known, without(known.Phases, current.IDs), nil
+	}
+	if !lost(err) {
+		return nil, nil, err
+	}
+	found, err := finder.Find(ctx, old.Spec.Instance.UID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, without(found.Phases, found.same(current.IDs)), nil
 }

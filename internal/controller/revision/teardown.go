@@ -45,6 +45,7 @@ func (c *Controller) teardown(ctx context.Context, w *work) (ctrl.Result, error)
 	}
 	result, err := c.remove(ctx, w)
 	if err != nil {
+		_, _ = c.reportTeardown(ctx, w, v1alpha1.ReasonTransientError, err.Error())
 		return ctrl.Result{}, err
 	}
 	if result.Complete {
@@ -96,8 +97,11 @@ func (c *Controller) leftovers(ctx context.Context, w *work) ([]leftover, error)
 			continue
 		}
 		loaded, err := c.Manifests.Load(ctx, revision)
-		if err != nil {
+		if lost(err) {
 			return c.marked(ctx, w, revision.Spec.ServiceAccountName)
+		}
+		if err != nil {
+			return nil, err
 		}
 		left = append(left, leftover{revision.Spec.ServiceAccountName, loaded, c.options(ctx, revision, nil)})
 	}
