@@ -7,7 +7,8 @@
 // Approval is decided before, by the API server.
 //
 // The rules:
-//   - An Approval counts only for the revision, the manifest digest and the class that it names.
+//   - An Approval counts only for the revision, the manifest digest and the class that it names, and only if it was
+//     made after that revision.
 //   - Approvals are taken in the order of their creation, then of their names.
 //   - A Deny is final: it wins over what was approved before it, nothing after it counts, and deleting it changes
 //     nothing once it is recorded.
@@ -49,6 +50,9 @@ type Revision struct {
 	Name           string
 	ManifestDigest v1alpha1.Digest
 	Class          string
+	// Created is when the revision was made. An older Approval is about another one that had its name: that of an
+	// instance that was deleted and made again, perhaps with another service account.
+	Created metav1.Time
 }
 
 // Input is all that decides.
@@ -186,7 +190,7 @@ func (j *judge) replaced(approval v1alpha1.Approval) bool {
 	return true
 }
 
-// mismatch refuses an Approval of other bytes or of another class.
+// mismatch refuses an Approval of other bytes, of another class, or of an earlier revision of the same name.
 func (j *judge) mismatch(approval v1alpha1.Approval) bool {
 	want, got := j.in.Revision, approval.Spec
 	switch {
@@ -194,6 +198,8 @@ func (j *judge) mismatch(approval v1alpha1.Approval) bool {
 		j.refuse(approval, v1alpha1.ReasonDigestMismatch, "it names manifest digest %s, but revision %q has %s", got.ManifestDigest, want.Name, want.ManifestDigest)
 	case got.ProvisionerClassName != want.Class:
 		j.refuse(approval, v1alpha1.ReasonClassMismatch, "it names class %q, but revision %q is of class %q", got.ProvisionerClassName, want.Name, want.Class)
+	case approval.CreationTimestamp.Before(&want.Created):
+		j.refuse(approval, v1alpha1.ReasonRevisionMissing, "it is older than revision %q, so it is about another one of that name: approve again", want.Name)
 	default:
 		return false
 	}

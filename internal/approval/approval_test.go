@@ -113,6 +113,22 @@ func TestJudge(t *testing.T) {
 			outcome: Waiting, reason: v1alpha1.ReasonWaitingForApproval, message: waiting,
 			counted: []string{"alice ClassMismatch"},
 		},
+		"an approval that is older than the revision is about another of its name": {
+			in: Input{
+				Revision:  Revision{Created: at(2)},
+				Approvals: []v1alpha1.Approval{approve("alice", 1), deny("bob", 1)},
+			},
+			outcome: Waiting, reason: v1alpha1.ReasonWaitingForApproval, message: waiting,
+			counted: []string{"alice RevisionMissing", "bob RevisionMissing"},
+		},
+		"an approval of the second in which the revision was made counts": {
+			in: Input{
+				Revision:  Revision{Created: at(1)},
+				Approvals: []v1alpha1.Approval{approve("alice", 1)},
+			},
+			outcome: Approved, reason: v1alpha1.ReasonApproved, message: "approved by alice",
+			decisions: decisions(approve("alice", 1)), counted: []string{"alice Counted"},
+		},
 		"an approval of another revision is not looked at": {
 			in:      Input{Approvals: []v1alpha1.Approval{approve("alice", 1, of(bytes, "plain", "app-2"))}},
 			outcome: Waiting, reason: v1alpha1.ReasonWaitingForApproval, message: waiting,
@@ -232,7 +248,9 @@ func TestJudge(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
+			created := in.Revision.Created
 			in.Revision, in.Now = revision, now
+			in.Revision.Created = created
 			got := Judge(in)
 			if got.Outcome != tc.outcome || got.Reason != tc.reason || got.Message != tc.message {
 				t.Errorf("got %s %s %q, want %s %s %q", got.Outcome, got.Reason, got.Message, tc.outcome, tc.reason, tc.message)

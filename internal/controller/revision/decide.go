@@ -33,6 +33,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 				Name:           revision.Name,
 				ManifestDigest: revision.Spec.ManifestDigest,
 				Class:          revision.Spec.ProvisionerClassName,
+				Created:        revision.CreationTimestamp,
 			},
 			Mode:       mode,
 			Approvals:  list.Items,

@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,10 +52,11 @@ func (c *Controller) ofApproval(ctx context.Context, object client.Object) []rec
 	}
 	revision := &v1alpha1.InstanceRevision{}
 	name := types.NamespacedName{Namespace: about.Namespace, Name: about.Spec.Revision}
-	if err := c.Client.Get(ctx, name, revision); err == nil {
+	err := c.Client.Get(ctx, name, revision)
+	if err == nil {
 		return request(revision.Namespace, revision.Spec.Instance.Name)
 	}
-	if about.DeletionTimestamp.IsZero() {
+	if apierrors.IsNotFound(err) && about.DeletionTimestamp.IsZero() {
 		// A failure to write is no loss: the approval counts for nothing either way.
 		_ = Answer(ctx, c.Client, about.DeepCopy(), approval.Orphan(*about))
 	}
