@@ -41,7 +41,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.http)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret or http"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.http), has(self.helm)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, http or helm"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -70,9 +70,15 @@ type BundleSource struct {
 	// http is an archive or a file on a web server.
 	// +optional
 	HTTP *HTTPSource `json:"http,omitempty"`
+
+	// helm is a chart of a Helm repository.
+	// +optional
+	Helm *HelmSource `json:"helm,omitempty"`
 }
 
 // OCISource is an artifact or image in an OCI registry.
+// +kubebuilder:validation:XValidation:rule="!has(self.semver) || self.ref.matches('^([^@]*/)?[^/:@]+$')",message="ref has neither tag nor digest when semver is set"
+// +kubebuilder:validation:XValidation:rule="!has(self.semverFilter) || has(self.semver)",message="semverFilter needs semver"
 type OCISource struct {
 	// ref names the artifact: "registry/repository:tag" or
 	// "registry/repository@sha256:...". A tag is resolved to a digest once,
@@ -80,6 +86,41 @@ type OCISource struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref"`
+
+	// semver is a range of versions, such as ">=1.2.0 <2", in place of a tag: the
+	// tag with the highest version in it is taken. Only whole versions count,
+	// with or without a "v"; pre-releases only if the range names one.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Semver string `json:"semver,omitempty"`
+
+	// semverFilter is a regular expression that tags have to match to be
+	// considered, such as "-alpine$".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	SemverFilter string `json:"semverFilter,omitempty"`
+
+	// platform chooses the entry of an index. Not set means Linux on the
+	// architecture of the manager, or the only entry that there is.
+	// +optional
+	Platform *OCIPlatform `json:"platform,omitempty"`
+
+	// layers selects among the layers: those that any of these is about. Not
+	// set means all.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Layers []LayerSelector `json:"layers,omitempty"`
+
+	// config is the path of the file that the config blob becomes. Not set means
+	// that it is left out.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Config string `json:"config,omitempty"`
 
 	// insecure speaks plain HTTP to the registry, and only that. Without it
 	// only HTTPS is spoken.

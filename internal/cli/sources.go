@@ -23,10 +23,8 @@ func sourcesText(sources []v1alpha1.BundleSource) string {
 
 func sourceText(source v1alpha1.BundleSource) string {
 	switch {
-	case source.OCI != nil && source.OCI.Insecure:
-		return source.OCI.Ref + " (plain HTTP)"
 	case source.OCI != nil:
-		return source.OCI.Ref
+		return ociText(source.OCI)
 	case source.Inline != nil:
 		return fmt.Sprintf("%d inline files", len(source.Inline.Files))
 	case source.ConfigMap != nil:
@@ -35,6 +33,8 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return "Secret " + source.Secret.Name
 	case source.HTTP != nil:
 		return httpText(source.HTTP)
+	case source.Helm != nil:
+		return helmText(source.Helm)
 	}
 	return "a kind of source that this program does not know"
 }

@@ -24,3 +24,23 @@ func plainURL(text string) string {
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
+
+func helmText(source *v1alpha1.HelmSource) string {
+	text := source.Chart
+	if source.Version != "" {
+		text += " " + source.Version
+	}
+	return text + " of " + plainURL(source.Repository)
+}
+
+// ociText names an artifact, or the range that one is chosen from.
+func ociText(source *v1alpha1.OCISource) string {
+	text := source.Ref
+	if source.Semver != "" {
+		text += " " + source.Semver
+	}
+	if source.Insecure {
+		text += " (plain HTTP)"
+	}
+	return text
+}

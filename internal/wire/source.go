@@ -12,6 +12,7 @@ import (
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/unpack"
@@ -22,6 +23,7 @@ func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits) *o
 	return &origin.Opener{
 		Live: live,
 		OCI:  oci.New(store, oci.Options{Limits: limits}),
+		Helm: helm.New(helm.Options{}),
 		HTTP: web.New(web.NewClient(web.Options{})),
 	}
 }

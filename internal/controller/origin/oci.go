@@ -28,7 +28,26 @@ func (o *Opener) oci(ctx context.Context, spec v1alpha1.BundleSource, at Place) 
 	if err != nil {
 		return nil, &SecretError{Message: err.Error()}
 	}
-	return o.OCI.At(oci.Source{Ref: spec.OCI.Ref, Insecure: spec.OCI.Insecure, Credentials: keys}), nil
+	return o.OCI.At(ociSource(spec.OCI, keys)), nil
+}
+
+func ociSource(from *v1alpha1.OCISource, keys registry.Keychain) oci.Source {
+	src := oci.Source{
+		Ref: from.Ref, Semver: from.Semver, SemverFilter: from.SemverFilter, Config: from.Config,
+		Insecure: from.Insecure, Credentials: keys,
+	}
+	if p := from.Platform; p != nil {
+		src.Platform = &oci.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
+	}
+	for _, l := range from.Layers {
+		one := oci.Selector{MediaType: l.MediaType, Title: l.Title}
+		if l.Index != nil {
+			index := int(*l.Index)
+			one.Index = &index
+		}
+		src.Layers = append(src.Layers, one)
+	}
+	return src
 }
 
 // pullSecrets reads the pull secrets of a source and then those of its service

@@ -17,6 +17,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/source/web"
 )
@@ -25,6 +26,7 @@ import (
 type Opener struct {
 	Live client.Reader // uncached reads, as the manager
 	OCI  *oci.Fetcher
+	Helm *helm.Fetcher
 	HTTP *web.Fetcher
 }
 
@@ -56,6 +58,7 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"configMap", spec.ConfigMap != nil, o.configMap},
 		{"secret", spec.Secret != nil, o.secret},
 		{"http", spec.HTTP != nil, o.http},
+		{"helm", spec.Helm != nil, o.helm},
 	}
 	for _, kind := range kinds {
 		if kind.set {

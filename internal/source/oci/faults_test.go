@@ -22,6 +22,7 @@ import (
 var (
 	manifests = regexp.MustCompile("/manifests/")
 	blobs     = regexp.MustCompile("/blobs/")
+	tagLists  = regexp.MustCompile("/tags/list$")
 )
 
 func TestFaultsOfRegistriesAreClassifiedAndHeal(t *testing.T) {

@@ -99,13 +99,13 @@ func pinnedName(pinned source.Pinned) (name.Digest, error) {
 func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to source.Destination) (*fetch, error) {
 	var doc *document
 	way, err := f.ask(ctx, src, ref, func(ctx context.Context, puller *remote.Puller, there name.Reference) (err error) {
-		doc, err = f.manifest(ctx, puller, there.Context().Digest(ref.DigestStr()))
+		doc, err = f.manifest(ctx, src, puller, there.Context().Digest(ref.DigestStr()))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	layers, err := layersOf(doc, to.Budget)
+	layers, err := layersOf(src, ref, doc, to.Budget)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,18 @@ type Source struct {
 	// Ref names it: "registry/repository:tag" or "registry/repository@sha256:...".
 	// As in a Pod, no registry means Docker's, and no tag means "latest".
 	Ref string
+	// Semver is a range of versions of which the highest tag counts, and
+	// SemverFilter a regular expression that tags have to match. Ref has no tag
+	// then.
+	Semver, SemverFilter string
+	// Platform is what to take of an index; nil means Linux on the architecture
+	// of the options, or the only thing that is there.
+	Platform *Platform
+	// Layers selects among the layers; none means all.
+	Layers Selectors
+	// Config is the path of the file that the config blob becomes; "" means that
+	// it is left out.
+	Config string
 	// Insecure speaks plain HTTP, and only that.
 	Insecure bool
 	// Credentials may be nil. When all are refused, anonymous access is tried.

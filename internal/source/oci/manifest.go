@@ -31,12 +31,13 @@ const maxIndexes = 3
 // document is a manifest or an index.
 type document struct {
 	MediaType string             `json:"mediaType"`
+	Config    *specs.Descriptor  `json:"config"`
 	Layers    []specs.Descriptor `json:"layers"`
 	Manifests []specs.Descriptor `json:"manifests"`
 }
 
 // manifest gets what a digest names; of an index, the manifest that it has for us.
-func (f *Fetcher) manifest(ctx context.Context, puller *remote.Puller, ref name.Digest) (*document, error) {
+func (f *Fetcher) manifest(ctx context.Context, src Source, puller *remote.Puller, ref name.Digest) (*document, error) {
 	for range maxIndexes {
 		got, err := puller.Get(ctx, ref)
 		if err != nil {
@@ -49,7 +50,7 @@ func (f *Fetcher) manifest(ctx context.Context, puller *remote.Puller, ref name.
 		if !index {
 			return doc, nil
 		}
-		chosen, err := choose(doc.Manifests, f.options.Architecture)
+		chosen, err := f.chooseFor(src, doc.Manifests)
 		if err != nil {
 			return nil, failed(source.Terminal, source.ReasonNoPlatform, ref, err)
 		}
@@ -161,9 +162,12 @@ type layer struct {
 
 // layersOf gives the layers that hold content, the lowest first, and counts
 // their sizes before anything is fetched.
-func layersOf(doc *document, budget *unpack.Budget) ([]layer, error) {
+func layersOf(src Source, ref name.Digest, doc *document, budget *unpack.Budget) ([]layer, error) {
 	var layers []layer
-	for _, d := range doc.Layers {
+	for i, d := range doc.Layers {
+		if !src.Layers.selects(i, d) {
+			continue
+		}
 		if unpack.Ignored(d.MediaType) {
 			continue
 		}
@@ -177,5 +181,8 @@ func layersOf(doc *document, budget *unpack.Budget) ([]layer, error) {
 		}
 		layers = append(layers, layer{packed, format})
 	}
-	return layers, nil
+	if len(layers) == 0 && len(src.Layers) > 0 {
+		return nil, failed(source.Terminal, source.ReasonNotFound, ref, src.Layers.missed(doc))
+	}
+	return withConfig(src, ref, doc, layers, budget)
 }

@@ -21,7 +21,7 @@ import (
 // now. It fetches no content. A reference by digest is looked up too, so that a
 // mistake shows now and not later. Errors are *source.Error.
 func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error) {
-	ref, err := parse(src.Ref)
+	ref, err := f.named(ctx, src)
 	if err != nil {
 		return source.Pinned{}, err
 	}

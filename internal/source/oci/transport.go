@@ -19,7 +19,7 @@ const maxManifest = 4 << 20
 
 var (
 	errPlainHTTP = errors.New("it would go over plain HTTP; set insecure to allow that for this registry")
-	errManifest  = fmt.Errorf("the manifest is larger than %d bytes", maxManifest)
+	errManifest  = fmt.Errorf("the manifest, or a page of tags, is larger than %d bytes", maxManifest)
 )
 
 // stallError says that a registry went silent.
@@ -77,7 +77,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = &watchedBody{ReadCloser: response.Body, watch: watch, ctx: ctx}
-	if strings.Contains(request.URL.Path, "/manifests/") {
+	if strings.Contains(request.URL.Path, "/manifests/") || strings.HasSuffix(request.URL.Path, "/tags/list") {
 		response.Body = &boundedBody{ReadCloser: response.Body, left: maxManifest}
 	}
 	return response, nil
