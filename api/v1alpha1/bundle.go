@@ -41,7 +41,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.http), has(self.helm)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, http or helm"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http or helm"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -66,6 +66,14 @@ type BundleSource struct {
 	// read the Bundle's content can read them then.
 	// +optional
 	Secret *ObjectSource `json:"secret,omitempty"`
+
+	// bundle is another Bundle in this namespace, or a folder of it.
+	// +optional
+	Bundle *BundleRefSource `json:"bundle,omitempty"`
+
+	// upload is files that a user brought through the content API.
+	// +optional
+	Upload *UploadSource `json:"upload,omitempty"`
 
 	// http is an archive or a file on a web server.
 	// +optional

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/internal/testenv"
 )
 
 const manager = "system:serviceaccount:rukpak-system:rukpak-manager"
@@ -97,6 +99,7 @@ func TestGarbageCollectorMayRemoveManifestSecrets(t *testing.T) {
 
 func TestNamespaceWithManifestSecretsCanBeDeleted(t *testing.T) {
 	env := cluster.Env(t)
+	withoutContentAPI(t, env)
 	namespace := env.NewNamespace(t)
 	mustCreate(t, env, revisionYAML(namespace, "app-1"))
 	mustCreate(t, env, secretYAML(namespace, "app-1-manifest-0", "rukpak.io/manifest"))
@@ -143,4 +146,12 @@ func TestOnlyTheManagerMakesBundlesInTheNameOfAnInstance(t *testing.T) {
 	}
 	expect(t, "", dryPatch(acting, made, "", `{"metadata":{"labels":{"a":"b"}}}`))
 	expect(t, "", dryPatch(acting, made, "", `{"metadata":{"ownerReferences":null}}`))
+}
+
+// withoutContentAPI takes the content API away until the test ends: no manager
+// serves it here, and Kubernetes deletes no namespace while an API does not answer.
+func withoutContentAPI(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	kubectl(t, env, "delete", "-f", mustDir(t, "contentapi", "apiservice.yaml"))
+	t.Cleanup(func() { _, _ = env.Kubectl(context.Background(), "apply", "-k", mustDir(t, "default")) })
 }

@@ -28,6 +28,14 @@ func TestUserRolesGiveWhatTheySayAndNoMore(t *testing.T) {
 	statuses := in(namespace, "update", "bundles/status", "bundleinstances/status", "instancerevisions/status", "approvals/status")
 	secrets := []right{{"get", "", "secrets", namespace, ""}}
 	writing := join(in(namespace, "create", "bundles", "bundleinstances"), in(namespace, "patch", "bundleinstances"), in(namespace, "delete", "bundles", "bundleinstances"))
+	read := func(resources ...string) (rights []right) {
+		for _, resource := range resources {
+			rights = append(rights, right{"get", "content.rukpak.io", resource, namespace, "any"})
+		}
+		return rights
+	}
+	shown, files := read("instancerevisions/manifests", "instancerevisions/diff"), read("bundles/files", "bundles/archive")
+	full, upload := read("instancerevisions/secretmanifests"), []right{{"create", "content.rukpak.io", "uploads", namespace, ""}}
 	never := join(statuses, in(namespace, "create", "instancerevisions"), in(namespace, "update", "instancerevisions", "approvals"), in("", "manage", "instancerevisions"))
 
 	for _, test := range []struct {
@@ -35,16 +43,16 @@ func TestUserRolesGiveWhatTheySayAndNoMore(t *testing.T) {
 		namespace string // "" binds it in the cluster
 		can, not  []right
 	}{
-		{"view", namespace, in(namespace, "list", namespaced...), join(never, writing, secrets, in(elsewhere, "list", namespaced...), in(namespace, "create", "approvals"))},
-		{"edit", namespace, join(in(namespace, "watch", namespaced...), writing), join(never, in(namespace, "create", "approvals"), class("use"), class("approve"), in(elsewhere, "create", "bundles"))},
-		{"admin", namespace, join(in(namespace, "get", namespaced...), writing), join(never, in(namespace, "create", "approvals"), class("use"), class("approve"))},
+		{"view", namespace, join(in(namespace, "list", namespaced...), shown), join(never, files, full, upload, writing, secrets, in(elsewhere, "list", namespaced...), in(namespace, "create", "approvals"))},
+		{"edit", namespace, join(in(namespace, "watch", namespaced...), writing, shown, files, upload), join(never, full, in(namespace, "create", "approvals"), class("use"), class("approve"), in(elsewhere, "create", "bundles"))},
+		{"admin", namespace, join(in(namespace, "get", namespaced...), writing, shown, files, upload), join(never, full, in(namespace, "create", "approvals"), class("use"), class("approve"))},
 		{"rukpak-viewer", "", join(in(elsewhere, "list", namespaced...), class("list")), join(never, writing, secrets, class("use"), class("approve"))},
 		{"rukpak-editor", namespace, writing, join(never, secrets, class("use"), in(namespace, "create", "approvals"))},
-		{"rukpak-approver", namespace, join(in(namespace, "create", "approvals"), in(namespace, "get", namespaced...)), join(never, writing, secrets, class("approve"), in(namespace, "delete", "approvals"))},
+		{"rukpak-approver", namespace, join(in(namespace, "create", "approvals"), in(namespace, "get", namespaced...), shown, files), join(never, full, upload, writing, secrets, class("approve"), in(namespace, "delete", "approvals"))},
 		{"rukpak-approver", "", join(in(namespace, "create", "approvals"), class("approve")), join(never, writing, secrets, class("use"))},
 		{"rukpak-class-user", "", join(class("use"), class("get")), join(never, writing, class("approve"), class("update"))},
-		{"rukpak-plan-reader", namespace, secrets, join(never, writing, []right{{"delete", "", "secrets", namespace, ""}, {"get", "", "secrets", elsewhere, ""}})},
-		{"rukpak-admin", "", join(writing, class("use"), class("approve"), class("create"), in(namespace, "create", "approvals")), join(never[:len(never)-3], in("", "manage", "instancerevisions"), secrets)},
+		{"rukpak-plan-reader", namespace, join(secrets, shown, full), join(never, upload, writing, []right{{"delete", "", "secrets", namespace, ""}, {"get", "", "secrets", elsewhere, ""}})},
+		{"rukpak-admin", "", join(writing, shown, files, upload, class("use"), class("approve"), class("create"), in(namespace, "create", "approvals")), join(never[:len(never)-3], in("", "manage", "instancerevisions"), secrets, full)},
 	} {
 		where := map[bool]string{true: "the cluster", false: "a namespace"}[test.namespace == ""]
 		t.Run(test.role+" in "+where, func(t *testing.T) {
@@ -67,7 +75,11 @@ func TestManagerHasWhatItNeedsAndNotWhatItMustNotHave(t *testing.T) {
 		{"update", "rukpak.io", "instancerevisions/status", namespace, ""}, {"update", "rukpak.io", "bundleinstances/finalizers", namespace, ""},
 		{"use", "rukpak.io", "provisionerclasses", "", "any"}, {"manage", "rukpak.io", "instancerevisions", "", ""},
 		{"update", "coordination.k8s.io", "leases", "rukpak-system", ""},
+		{"get", "", "configmaps", namespace, "any"}, {"get", "", "configmaps", "kube-system", "extension-apiserver-authentication"},
+		{"create", "authentication.k8s.io", "tokenreviews", "", ""}, {"patch", "apiregistration.k8s.io", "apiservices", "", "v1alpha1.content.rukpak.io"},
+		{"create", "discovery.k8s.io", "endpointslices", "rukpak-system", ""}, {"update", "discovery.k8s.io", "endpointslices", "rukpak-system", "rukpak-content-leader"},
 	}, []right{
+		{"patch", "apiregistration.k8s.io", "apiservices", "", "v1.apps"}, {"create", "discovery.k8s.io", "endpointslices", namespace, ""},
 		{"create", "", "configmaps", namespace, ""}, {"update", "", "secrets", namespace, ""}, {"patch", "apps", "deployments", namespace, ""},
 		{"delete", "", "namespaces", "", namespace}, {"create", "rukpak.io", "approvals", namespace, ""}, {"approve", "rukpak.io", "provisionerclasses", "", "any"},
 		{"create", "rukpak.io", "bundleinstances", namespace, ""}, {"impersonate", "", "users", "", "admin"}, {"impersonate", "", "groups", "", "system:masters"},

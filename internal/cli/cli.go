@@ -91,8 +91,8 @@ func (s *session) root() *cobra.Command {
 		Short: "Get content onto Kubernetes clusters; nothing becomes active before it is approved",
 		Long: `RukPak gets content onto Kubernetes clusters: it fetches a bundle, renders it, shows
 exactly what it would change, and makes it active once that is approved.`,
-		Example: `  # All in one: push a folder of manifests, look at the plan, approve, wait until it is healthy
-  rukpak run ./manifests --registry localhost:5000 --insecure --create-account=cluster-admin
+		Example: `  # All in one: bring a folder of manifests, look at the plan, approve, wait until it is healthy
+  rukpak run ./manifests --create-account=cluster-admin
 
   # Or step by step
   rukpak push ./manifests registry.example.com/team/app:v1
@@ -135,10 +135,11 @@ func (s *session) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.createCommand(), s.updateCommand(), s.deleteCommand())
+	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.uploadCommand(), s.createCommand(), s.updateCommand(), s.deleteCommand())
 	add(groupDecide, s.planCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand())
-	add(groupLook, s.getCommand(), s.describeCommand(), s.treeCommand(), s.historyCommand(), s.waitCommand())
-	add(groupOther, s.versionCommand(), s.optionsCommand())
+	add(groupLook, s.getCommand(), s.describeCommand(), s.treeCommand(), s.historyCommand(), s.waitCommand(),
+		s.lsCommand(), s.catCommand(), s.exportCommand(), s.diffCommand())
+	add(groupOther, s.registryCommand(), s.versionCommand(), s.optionsCommand())
 	root.AddCommand(s.exitCodesTopic())
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)

@@ -17,6 +17,7 @@ type imageFlags struct {
 	insecure bool
 	secrets  []string
 	class    string
+	uploaded string // digest of what was uploaded, in place of an image
 }
 
 func (f *imageFlags) addTo(cmd *cobra.Command, s *session) {
@@ -32,6 +33,9 @@ func (f *imageFlags) addTo(cmd *cobra.Command, s *session) {
 
 // source is what the flags say about where the content is.
 func (f *imageFlags) source() v1alpha1.BundleSource {
+	if f.uploaded != "" {
+		return v1alpha1.BundleSource{Upload: &v1alpha1.UploadSource{Digest: v1alpha1.Digest(f.uploaded)}}
+	}
 	oci := &v1alpha1.OCISource{Ref: f.image, Insecure: f.insecure}
 	for _, secret := range f.secrets {
 		oci.PullSecrets = append(oci.PullSecrets, v1alpha1.LocalReference{Name: secret})

@@ -96,7 +96,7 @@ func (f *instanceFlags) applyBundle(flags *pflag.FlagSet, spec *v1alpha1.BundleI
 		spec.Bundle, spec.BundleRef = nil, &v1alpha1.LocalReference{Name: f.bundle}
 		return
 	}
-	if f.image == "" && spec.Bundle == nil {
+	if f.image == "" && f.uploaded == "" && spec.Bundle == nil {
 		return
 	}
 	spec.BundleRef = nil
@@ -114,6 +114,10 @@ func (f *instanceFlags) changeTemplate(flags *pflag.FlagSet, template *v1alpha1.
 		template.ProvisionerClassName = f.class
 	}
 	wanted := f.source().OCI
+	if wanted == nil { // it was uploaded
+		template.Sources = []v1alpha1.BundleSource{f.source()}
+		return
+	}
 	if len(template.Sources) != 1 || template.Sources[0].OCI == nil {
 		template.Sources = []v1alpha1.BundleSource{{OCI: wanted}}
 		return

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	contentv1 "rukpak.io/rukpak/api/content/v1alpha1"
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/manifest"
@@ -97,12 +98,35 @@ func (s *session) readPlan(ctx context.Context, revision *v1alpha1.InstanceRevis
 	encoded, err := manifest.Load(ctx, cluster, revision.Namespace, revision.Name, manifest.KindPlan)
 	switch {
 	case apierrors.IsForbidden(err):
-		s.say("note: this is the summary; the full plan takes the verb \"get\" on secrets in namespace %q, for example by the cluster role rukpak-plan-reader", revision.Namespace)
+		if served, err := s.servedPlan(ctx, revision); err == nil {
+			return served, nil
+		}
+		s.say("note: this is the summary; the full plan takes the verb \"get\" on instancerevisions/diff of the group content.rukpak.io in namespace %q, for example by the cluster role rukpak-viewer", revision.Namespace)
 		return nil, nil //nolint:nilnil // who may not read it gets the summary
 	case errors.Is(err, manifest.ErrIncomplete):
 		s.say("note: this is the summary; the full plan is not there: %v", err)
 		return nil, nil //nolint:nilnil // what is not there cannot be shown
 	case err != nil:
+		return nil, err
+	}
+	return plan.Decode(encoded)
+}
+
+// servedPlan reads the full plan by way of the content API, which takes no right
+// on Secrets.
+func (s *session) servedPlan(ctx context.Context, revision *v1alpha1.InstanceRevision) (*plan.Plan, error) {
+	api, err := s.contentAPI()
+	if err != nil {
+		return nil, err
+	}
+	api.namespace = revision.Namespace
+	body, err := api.get(ctx, contentv1.ResourceRevisions, revision.Name, contentv1.Diff, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // it was only read
+	encoded, err := io.ReadAll(io.LimitReader(body, manifest.MaxBytes))
+	if err != nil {
 		return nil, err
 	}
 	return plan.Decode(encoded)

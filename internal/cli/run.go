@@ -40,10 +40,10 @@ func (s *session) runCommand() *cobra.Command {
 	v := &runVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "run (DIR|REF)",
-		Short: "All in one: push, create what is missing, show the plan, get it approved, wait until it is healthy",
+		Short: "All in one: bring a folder, create what is missing, show the plan, get it approved, wait until it is healthy",
 		Long: `Brings content to where it is active and healthy, and shows each step:
 
-  1. a folder is pushed to --registry; a reference to a registry is used as it is
+  1. a folder is uploaded to the cluster, or pushed to --registry; a reference to a registry is used as it is
   2. the class, the service account (only with --create-account) and the instance are created if they are
      missing; an instance that exists gets the new content and what the flags say, and keeps the rest
   3. the plan is shown, and you are asked to approve it; with --approve it is approved without asking
@@ -51,7 +51,10 @@ func (s *session) runCommand() *cobra.Command {
 
 Where nobody can be asked, it ends after the plan with exit code 3 and prints the next command.`,
 		Example: `  # A folder of manifests, for a first try
-  rukpak run ./manifests --registry localhost:5000 --insecure --create-account=cluster-admin
+  rukpak run ./manifests --create-account=cluster-admin
+
+  # By way of a registry, which keeps every version
+  rukpak run ./manifests --registry registry.example.com/team
 
   # A new version, approved without asking
   rukpak run registry.example.com/team/web:v2 --name web --approve -m "release 2"`,
@@ -70,7 +73,7 @@ Where nobody can be asked, it ends after the plan with exit code 3 and prints th
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&v.name, "name", "", "Name of the instance; that of the folder or repository if not set")
-	flags.StringVar(&v.registry, "registry", "", "Where a folder is pushed to: REGISTRY[:PORT][/PREFIX]; the cluster must reach it by the same name")
+	flags.StringVar(&v.registry, "registry", "", "Where a folder is pushed to: REGISTRY[:PORT][/PREFIX]; the cluster must reach it by the same name. Not set means that it is uploaded to the cluster")
 	flags.StringVar(&v.createAccount, "create-account", "", "Create a service account if there is none: cluster-admin (may do anything) or namespace-admin (anything in this namespace)")
 	_ = cmd.RegisterFlagCompletionFunc("create-account", cobra.FixedCompletions([]string{accountClusterAdmin, accountNamespaceAdmin}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -91,8 +94,6 @@ func (v *runVerb) checkFlags(cmd *cobra.Command, what string) error {
 	switch {
 	case v.name == "":
 		return usagef(cmd, "no name for the instance follows from %q; give one with --name", what)
-	case isFolder(what) && v.registry == "":
-		return usagef(cmd, "%s is a folder: --registry is missing, where to push it", what)
 	case !isFolder(what) && looksLikePath(what):
 		return usagef(cmd, "there is no folder %s", what)
 	case !isFolder(what) && v.registry != "":
@@ -131,11 +132,9 @@ func (v *runVerb) run(cmd *cobra.Command, what string) error {
 	if err := v.ensureClass(ctx); err != nil { // also finds out whether there is a cluster, before anything is pushed
 		return err
 	}
-	ref, err := v.content(ctx, what)
-	if err != nil {
+	if err := v.content(ctx, what); err != nil {
 		return err
 	}
-	v.image = ref
 	if err := v.ensureAccount(ctx, cmd); err != nil {
 		return err
 	}
@@ -145,18 +144,30 @@ func (v *runVerb) run(cmd *cobra.Command, what string) error {
 	return v.carry(ctx, v.session, v.name)
 }
 
-// content is the reference of what is to be run; a folder is pushed first.
-func (v *runVerb) content(ctx context.Context, what string) (string, error) {
+// content finds what is to be run. A folder is pushed first, or uploaded where
+// there is no registry.
+func (v *runVerb) content(ctx context.Context, what string) error {
 	if !isFolder(what) {
-		return what, nil
+		v.image = what
+		return nil
+	}
+	if v.registry == "" {
+		done, err := v.session.upload(ctx, what)
+		if err != nil {
+			return err
+		}
+		v.uploaded = done.Digest
+		v.say("uploaded %s: %d files, %s", what, done.Files, bytesText(done.Bytes))
+		return nil
 	}
 	ref := strings.TrimSuffix(v.registry, "/") + "/" + v.name + ":latest"
 	pushed, err := v.push(ctx, what, ref, v.insecure)
 	if err != nil {
-		return "", err
+		return err
 	}
+	v.image = pushed.Ref
 	v.say("pushed %s", pushed.Ref)
-	return pushed.Ref, nil
+	return nil
 }
 
 // ensureInstance creates the instance, or changes one that exists.

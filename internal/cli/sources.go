@@ -31,6 +31,12 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return "ConfigMap " + source.ConfigMap.Name
 	case source.Secret != nil:
 		return "Secret " + source.Secret.Name
+	case source.Bundle != nil && source.Bundle.SubPath != "":
+		return "Bundle " + source.Bundle.Name + ", folder " + source.Bundle.SubPath
+	case source.Bundle != nil:
+		return "Bundle " + source.Bundle.Name
+	case source.Upload != nil:
+		return "upload " + string(source.Upload.Digest)
 	case source.HTTP != nil:
 		return httpText(source.HTTP)
 	case source.Helm != nil:

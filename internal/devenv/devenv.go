@@ -43,8 +43,9 @@ type Env struct {
 	Registry *ociregistry.Registry
 	Dir      string // of programs, logs and the manager's content store
 
-	options Options
-	manager *process.Process
+	options     Options
+	manager     *process.Process
+	contentPort *process.Port // of the content API
 }
 
 // Start builds the programs, starts everything and installs config/.
@@ -71,6 +72,7 @@ func Start(ctx context.Context, options Options) (env *Env, err error) {
 		{"start the control plane", env.startCluster},
 		{"start an OCI registry", env.startRegistry},
 		{"install RukPak (kubectl apply -k config/local)", env.install},
+		{"install the content API (config/contentapi)", env.installContentAPI},
 		{"start the manager", env.startManagerUnless},
 	}
 	for _, step := range steps {
@@ -137,6 +139,9 @@ func (e *Env) Stop() error {
 	var errs []error
 	if e.manager != nil {
 		e.manager.Stop(5 * time.Second)
+	}
+	if e.contentPort != nil {
+		e.contentPort.Release()
 	}
 	if e.Registry != nil {
 		e.Registry.Close()

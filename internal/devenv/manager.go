@@ -41,6 +41,7 @@ func (e *Env) StartManager(ctx context.Context) error {
 		"--metrics-bind-address=0",
 		"--leader-elect=false",
 		"--store=" + e.ContentDir(),
+		"--content-api-bind-address=" + e.contentPort.Address(),
 	}, e.options.ManagerArgs...)
 	e.manager, err = process.Start(process.Spec{
 		Name: "manager", Path: filepath.Join(e.Dir, "manager"), Args: args, Dir: e.Dir,
@@ -48,7 +49,10 @@ func (e *Env) StartManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.awaitManager(ctx, "http://"+probes+"/readyz")
+	if err := e.awaitManager(ctx, "http://"+probes+"/readyz"); err != nil {
+		return err
+	}
+	return e.awaitContentAPI(ctx)
 }
 
 // ContentDir is where the manager keeps content.

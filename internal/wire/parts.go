@@ -71,6 +71,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.engine = activate.New(activate.Config{Observed: p.watcher, Served: activate.ServedBy(kinds)})
 	p.stored = revision.NewManifests(mgr.GetAPIReader())
 	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits)
+	p.opener.Lost = contents{p.store, p.lost}.Lost
 	return p, nil
 }
 
@@ -100,6 +101,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 			}).Register(mgr)
 		},
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
+		func() error { return p.contentAPI(mgr) },
 	}
 	for _, register := range registrations {
 		if err := register(); err != nil {

@@ -29,15 +29,19 @@ import (
 
 // Options are what a manager can be told.
 type Options struct {
-	Version         string
-	Store           string // folder of the content store
-	MetricsAddress  string // "0" for none
-	HealthAddress   string // "0" for none
-	LeaderElection  bool
-	LeaderNamespace string
-	Workers         int // objects of a kind that are reconciled at the same time
-	CollectInterval time.Duration
-	Limits          unpack.Limits // on the content of one bundle
+	Version        string
+	Store          string // folder of the content store
+	MetricsAddress string // "0" for none
+	HealthAddress  string // "0" for none
+	// ContentAddress is where the content API listens, "0" for nowhere, and
+	// ContentAdvertise the IP address that its Service is to lead to.
+	ContentAddress   string
+	ContentAdvertise string
+	LeaderElection   bool
+	LeaderNamespace  string
+	Workers          int // objects of a kind that are reconciled at the same time
+	CollectInterval  time.Duration
+	Limits           unpack.Limits // on the content of one bundle
 }
 
 // provisioners of this manager, by ID.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -26,6 +27,8 @@ import (
 type Opener struct {
 	Live client.Reader // uncached reads, as the manager
 	OCI  *oci.Fetcher
+	// Lost is told of a Bundle whose content a source needs and the store lacks.
+	Lost func(types.NamespacedName)
 	Helm *helm.Fetcher
 	HTTP *web.Fetcher
 }
@@ -57,6 +60,8 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"inline", spec.Inline != nil, o.inline},
 		{"configMap", spec.ConfigMap != nil, o.configMap},
 		{"secret", spec.Secret != nil, o.secret},
+		{"bundle", spec.Bundle != nil, o.bundle},
+		{"upload", spec.Upload != nil, o.upload},
 		{"http", spec.HTTP != nil, o.http},
 		{"helm", spec.Helm != nil, o.helm},
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:      os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireUniqueNames: true,
 		Setup:              func(script *testscript.Env) error { return prepare(script, env) },
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "expand": expand},
 	})
 }
 
@@ -114,4 +115,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("%s ended with exit code %d, not %s", args[1], code, args[0])
 	}
+}
+
+// keep is "keep NAME": what was printed last becomes a variable.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: keep NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// expand is "expand FILE": $VARIABLES in it become those of the script.
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: expand FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
 }
