@@ -164,15 +164,15 @@ type RegistryCA struct {
 
 	// configMap is a key of a ConfigMap.
 	// +optional
-	ConfigMap *KeyReference `json:"configMap,omitempty"`
+	ConfigMap *CertificateKey `json:"configMap,omitempty"`
 
 	// secret is a key of a Secret.
 	// +optional
-	Secret *KeyReference `json:"secret,omitempty"`
+	Secret *CertificateKey `json:"secret,omitempty"`
 }
 
-// KeyReference names a key of a ConfigMap or Secret.
-type KeyReference struct {
+// CertificateKey names a key of a ConfigMap or Secret.
+type CertificateKey struct {
 	// name of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -30,6 +30,8 @@ func main() {
 	flag.StringVar(&options.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; not set means the manager's own")
 	flag.IntVar(&options.Workers, "workers", 8, "number of objects of a kind that are reconciled at the same time")
 	flag.DurationVar(&options.CollectInterval, "collect-interval", 10*time.Minute, "time between two collections of unused content")
+	flag.StringVar(&options.RegistryFiles, "registry-config", "", "FORMAT=PATH of registry configuration of the node that RegistryConfig objects override, such as containers=/etc/containers or containerd=/etc/containerd; files that do not parse stop the manager")
+	flag.StringVar(&options.RegistryNamespace, "registry-config-namespace", "", "namespace of the Secrets and ConfigMaps that RegistryConfig objects name; not set means rukpak-system")
 	options.Limits.Register(flag.CommandLine)
 	printVersion := flag.Bool("version", false, "print the version and exit")
 	logging := zap.Options{}

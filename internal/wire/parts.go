@@ -24,9 +24,11 @@ import (
 	"rukpak.io/rukpak/internal/controller/gc"
 	"rukpak.io/rukpak/internal/controller/instance"
 	"rukpak.io/rukpak/internal/controller/origin"
+	"rukpak.io/rukpak/internal/controller/registryconfig"
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/watch"
 )
 
@@ -43,6 +45,9 @@ type parts struct {
 	engine   *activate.Engine
 	stored   *revision.Manifests
 	opener   *origin.Opener
+
+	registries    *reach.Config
+	registryFiles *registryconfig.Files
 }
 
 func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, error) {
@@ -70,7 +75,11 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.reviewer = identity.NewReviewer(mgr.GetClient())
 	p.engine = activate.New(activate.Config{Observed: p.watcher, Served: activate.ServedBy(kinds)})
 	p.stored = revision.NewManifests(mgr.GetAPIReader())
-	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits)
+	p.registries = reach.New(nil)
+	if p.registryFiles, err = registryFiles(ctx, mgr, options); err != nil {
+		return nil, err
+	}
+	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits, p.registries)
 	p.opener.Lost = contents{p.store, p.lost}.Lost
 	return p, nil
 }
@@ -101,6 +110,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 			}).Register(mgr)
 		},
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
+		func() error { return p.registryConfig(mgr) },
 		func() error { return p.contentAPI(mgr) },
 	}
 	for _, register := range registrations {

@@ -11,20 +11,23 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/controller/origin"
+	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
+	"rukpak.io/rukpak/internal/source/outbound"
 	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/unpack"
 )
 
 // newOpener knows every kind of source.
-func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits) *origin.Opener {
+func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, registries *reach.Config) *origin.Opener {
+	transports := &outbound.Transports{Registries: registries}
 	return &origin.Opener{
 		Live: live,
-		OCI:  oci.New(store, oci.Options{Limits: limits}),
+		OCI:  oci.New(store, oci.Options{Limits: limits, Registries: registries}),
 		Helm: helm.New(helm.Options{}),
-		HTTP: web.New(web.NewClient(web.Options{})),
+		HTTP: web.New(web.NewClient(web.Options{Transports: transports})),
 	}
 }
 

@@ -39,9 +39,13 @@ type Options struct {
 	ContentAdvertise string
 	LeaderElection   bool
 	LeaderNamespace  string
-	Workers          int // objects of a kind that are reconciled at the same time
-	CollectInterval  time.Duration
-	Limits           unpack.Limits // on the content of one bundle
+	// RegistryFiles is "FORMAT=PATH" of registry configuration of the node, and
+	// RegistryNamespace where what RegistryConfigs name stands.
+	RegistryFiles     string
+	RegistryNamespace string
+	Workers           int // objects of a kind that are reconciled at the same time
+	CollectInterval   time.Duration
+	Limits            unpack.Limits // on the content of one bundle
 }
 
 // provisioners of this manager, by ID.

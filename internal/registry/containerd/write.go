@@ -71,7 +71,7 @@ func (w *writer) rule(r *rules.Rule) {
 		w.mirrorFields("server", &place)
 	default:
 		if host != "*" {
-			w.line("server = %s", tomlfile.Quote(urlOf(&rules.Mirror{Location: serverOf(host), Access: r.Primary})))
+			w.line("server = %s", tomlfile.Quote(urlOf(&rules.Mirror{Location: host, Access: r.Primary})))
 		}
 		w.access("server", r.From, &r.Primary)
 	}
@@ -94,6 +94,7 @@ func serverOf(host string) string {
 // urlOf is the URL of an API.
 func urlOf(m *rules.Mirror) string {
 	host, path := rules.Split(m.Location)
+	host = serverOf(host)
 	scheme := "https://"
 	if m.PlainHTTP {
 		scheme = "http://"

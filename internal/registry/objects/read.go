@@ -5,6 +5,7 @@ package objects
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -152,9 +153,19 @@ func yamlError(file string, err error) error {
 }
 
 func (m *Manifests) add(text []byte) error {
-	var kind metav1.TypeMeta
+	var kind struct {
+		metav1.TypeMeta
+		Items []json.RawMessage `json:"items"`
+	}
 	if err := yaml.Unmarshal(text, &kind); err != nil {
 		return errors.New("it is no object of Kubernetes")
+	}
+	if strings.HasSuffix(kind.Kind, "List") { // as kubectl prints several
+		var failures []error
+		for _, item := range kind.Items {
+			failures = append(failures, m.add(item))
+		}
+		return errors.Join(failures...)
 	}
 	switch kind.APIVersion + " " + kind.Kind {
 	case v1alpha1.GroupVersion.String() + " RegistryConfig":
