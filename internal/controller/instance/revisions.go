@@ -4,11 +4,14 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -159,6 +162,9 @@ func (c *Controller) createRevision(ctx context.Context, w *work, spec v1alpha1.
 		},
 		Spec: spec,
 	}
+	if err := c.caughtUp(ctx, w); err != nil {
+		return err
+	}
 	if err := c.Client.Create(ctx, revision); err != nil {
 		return fmt.Errorf("create InstanceRevision %q: %w", revision.Name, err)
 	}
@@ -168,6 +174,22 @@ func (c *Controller) createRevision(ctx context.Context, w *work, spec v1alpha1.
 	w.revisions = append(w.revisions, *revision)
 	w.current = &w.revisions[len(w.revisions)-1]
 	return c.store(ctx, w.current, rendered)
+}
+
+// caughtUp fails as a lost race does when the cache does not have the newest revision yet: it would be made twice, under
+// two numbers, and whoever approved the first had approved nothing.
+func (c *Controller) caughtUp(ctx context.Context, w *work) error {
+	last := w.instance.Status.LastRevision
+	if len(w.revisions) > 0 && w.revisions[len(w.revisions)-1].Spec.Number == last || last == 0 {
+		return nil
+	}
+	found := &v1alpha1.InstanceRevision{}
+	name := types.NamespacedName{Namespace: w.instance.Namespace, Name: fmt.Sprintf("%s-%d", w.instance.Name, last)}
+	err := c.Live.Get(ctx, name, found)
+	if err == nil && found.Spec.Instance.UID == w.instance.UID && found.DeletionTimestamp.IsZero() {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("instancerevisions").GroupResource(), name.Name, errors.New("the cache does not have it yet"))
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // newest is the revision with the highest number that was not withdrawn.
