@@ -41,7 +41,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http or helm"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm), has(self.git)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http, helm or git"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -78,6 +78,10 @@ type BundleSource struct {
 	// http is an archive or a file on a web server.
 	// +optional
 	HTTP *HTTPSource `json:"http,omitempty"`
+
+	// git is the files of a commit in a git repository.
+	// +optional
+	Git *GitSource `json:"git,omitempty"`
 
 	// helm is a chart of a Helm repository.
 	// +optional

@@ -39,6 +39,8 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return "upload " + string(source.Upload.Digest)
 	case source.HTTP != nil:
 		return httpText(source.HTTP)
+	case source.Git != nil:
+		return gitText(source.Git)
 	case source.Helm != nil:
 		return helmText(source.Helm)
 	}

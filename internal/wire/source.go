@@ -13,6 +13,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/git"
 	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/source/outbound"
@@ -28,6 +29,7 @@ func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, re
 		OCI:  oci.New(store, oci.Options{Limits: limits, Registries: registries}),
 		Helm: helm.New(helm.Options{}),
 		HTTP: web.New(web.NewClient(web.Options{Transports: transports})),
+		Git:  git.New(git.Options{Transports: transports}),
 	}
 }
 

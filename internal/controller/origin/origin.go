@@ -18,6 +18,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/git"
 	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/source/web"
@@ -31,6 +32,7 @@ type Opener struct {
 	Lost func(types.NamespacedName)
 	Helm *helm.Fetcher
 	HTTP *web.Fetcher
+	Git  *git.Fetcher
 }
 
 // Place is whose source it is: what it names stands in this namespace.
@@ -63,6 +65,7 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"bundle", spec.Bundle != nil, o.bundle},
 		{"upload", spec.Upload != nil, o.upload},
 		{"http", spec.HTTP != nil, o.http},
+		{"git", spec.Git != nil, o.git},
 		{"helm", spec.Helm != nil, o.helm},
 	}
 	for _, kind := range kinds {
