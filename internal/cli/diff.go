@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -193,7 +194,7 @@ func (v *diffVerb) lines(ctx context.Context, api *contentClient, found *bundleD
 		return nil
 	}
 	differences, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(old)), B: difflib.SplitLines(string(now)), Context: 3,
+		A: linesIn(old), B: linesIn(now), Context: 3,
 		FromFile: found.Old + "/" + change.Path, ToFile: found.New + "/" + change.Path,
 	})
 	if err != nil {
@@ -219,6 +220,15 @@ func (v *diffVerb) text(ctx context.Context, api *contentClient, bundle, path st
 	}
 	defer body.Close() //nolint:errcheck // it was only read
 	return io.ReadAll(io.LimitReader(body, maxText+1))
+}
+
+// linesIn are the lines of a text, each with its end.
+func linesIn(text []byte) []string {
+	lines := slices.Collect(strings.Lines(string(text)))
+	if last := len(lines) - 1; last >= 0 && !strings.HasSuffix(lines[last], "\n") {
+		lines[last] += "\n\\ No newline at end of file\n"
+	}
+	return lines
 }
 
 func isText(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }

@@ -42,7 +42,7 @@ func (c *call) open() (*opened, error) {
 	name := types.NamespacedName{Namespace: c.info.Namespace, Name: c.info.Name}
 	bundle := &v1alpha1.Bundle{}
 	if err := c.server.Client.Get(ctx, name, bundle); err != nil {
-		return nil, err
+		return nil, c.absent("Bundle", err)
 	}
 	if bundle.Status.Content == nil {
 		return nil, withoutContent(bundle)
@@ -60,6 +60,14 @@ func (c *call) open() (*opened, error) {
 	}
 	found.tree, err = c.server.Contents.Open(ctx, found.digest)
 	return found, c.judge(err)
+}
+
+// absent says that an object does not exist, if that is what it is.
+func (c *call) absent(kind string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return notFound("there is no %s %q in namespace %q", kind, c.info.Name, c.info.Namespace)
+	}
+	return err
 }
 
 func (c *call) await(ctx context.Context, name types.NamespacedName, tree digest.Digest) error {

@@ -51,7 +51,13 @@ func (c *call) files() error {
 }
 
 func (c *call) noFile(found *opened, name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	switch {
+	case err == fs.ErrNotExist: //nolint:errorlint // nothing is to be said but that
+		return notFound("Bundle %s/%s has no file %q", found.bundle.Namespace, found.bundle.Name, name)
+	case errors.Is(err, fs.ErrNotExist):
 		return notFound("Bundle %s/%s has no file %q: %v", found.bundle.Namespace, found.bundle.Name, name, err)
 	}
 	return apierrors.NewBadRequest(err.Error())

@@ -161,7 +161,7 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	namespace := h.env.NewNamespace(t)
 	h.bundle(t, namespace, "web", h.put(t, sample))
 	for path, text := range map[string]string{
-		"none/files":                      `bundles.rukpak.io \"none\" not found`,
+		"none/files":                      `there is no Bundle \"none\" in namespace`,
 		"web/files/nothing":               `has no file \"nothing\"`,
 		"web/files/README.md/more":        `has no file`,
 		"web/files/deploy?only=file":      `is a folder, not a file`,

@@ -122,7 +122,8 @@ func (c *call) diff() error {
 
 func (c *call) revision() (*v1alpha1.InstanceRevision, error) {
 	revision := &v1alpha1.InstanceRevision{}
-	return revision, c.server.Client.Get(c.r.Context(), types.NamespacedName{Namespace: c.info.Namespace, Name: c.info.Name}, revision)
+	err := c.server.Client.Get(c.r.Context(), types.NamespacedName{Namespace: c.info.Namespace, Name: c.info.Name}, revision)
+	return revision, c.absent("InstanceRevision", err)
 }
 
 // hold bounds what is in memory at a time.

@@ -79,7 +79,7 @@ func TestManifestsAreReadWithoutWhatSecretsHold(t *testing.T) {
 		t.Errorf("the stored bytes have the digest %s, not that which is approved", digest.FromBytes(stored.body))
 	}
 	want(t, h.ask(t, as{}, revisionPath(namespace, "web-1/manifests?format=stored")), http.StatusBadRequest, "only secretmanifests has it")
-	want(t, h.ask(t, as{}, revisionPath(namespace, "web-2/manifests")), http.StatusNotFound, "not found")
+	want(t, h.ask(t, as{}, revisionPath(namespace, "web-2/manifests")), http.StatusNotFound, "there is no InstanceRevision")
 }
 
 func TestEachViewOfARevisionTakesItsOwnRight(t *testing.T) {
