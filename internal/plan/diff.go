@@ -134,7 +134,7 @@ func (d *difference) lists(path string, old, new []any) {
 		d.tell(path, old, true, new, true)
 		return
 	}
-	before, after := byKey(old, key), byKey(new, key)
+	before, after, known := byKey(old, key), byKey(new, key), len(d.fields)
 	names := slices.Collect(maps.Keys(before))
 	for name := range after {
 		if _, both := before[name]; !both {
@@ -147,7 +147,7 @@ func (d *difference) lists(path string, old, new []any) {
 		is, has := after[name]
 		d.values(path+"["+name+"]", was, had, is, has)
 	}
-	if len(d.fields) == 0 { // only the order differs
+	if len(d.fields) == known { // only the order differs
 		d.tell(path, old, true, new, true)
 	}
 }

@@ -30,6 +30,13 @@ const (
 	maxImages   = 50
 )
 
+// The longest texts of a summary, in bytes. All texts together leave room for the conditions in a status of 64 KiB.
+const (
+	maxLine    = 1024
+	maxPath    = 256
+	maxSummary = 40 << 10
+)
+
 // planner plans with the engine, the account and the options with which the
 // revision will be activated.
 type planner struct {
@@ -102,39 +109,44 @@ func (p *planner) keep(ctx context.Context, of *v1alpha1.InstanceRevision, compu
 	return manifest.Save(ctx, p.client, of, manifest.KindPlan, encoded)
 }
 
-// summary cuts a plan to what a status may hold.
+// summary cuts a plan to what a status may hold. What would fail comes first: it has to be seen.
 func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 	s := &v1alpha1.PlanSummary{
 		Added: int64(of.Counts.Add), Changed: int64(of.Counts.Change),
 		Removed: int64(of.Counts.Remove), Unchanged: int64(of.Counts.Unchanged),
 	}
+	room := maxSummary
+	s.Problems = cut(s, of.ProblemLines(), maxProblems, maxLine, &room)
+	s.MissingPermissions = cut(s, of.Missing, maxMissing, maxLine, &room)
 	for _, change := range of.Changes {
 		if change.Action == plan.Unchanged {
 			continue
 		}
-		if len(s.Changes) == maxChanges {
+		object := change.ID().String()
+		if room -= len(object); room < 0 || len(s.Changes) == maxChanges {
 			s.Truncated = true
 			break
 		}
 		s.Changes = append(s.Changes, v1alpha1.PlannedChange{
-			Action: string(change.Action), Object: change.ID().String(), Fields: change.Paths(maxFields),
+			Action: string(change.Action), Object: object, Fields: cut(s, change.Paths(maxFields), maxFields, maxPath, &room),
 		})
 	}
-	s.Problems = cut(s, of.ProblemLines(), maxProblems)
-	s.MissingPermissions = cut(s, of.Missing, maxMissing)
-	s.Images = cut(s, of.Images, maxImages)
+	s.Images = cut(s, of.Images, maxImages, maxLine, &room)
 	return s
 }
 
-func cut(s *v1alpha1.PlanSummary, lines []string, limit int) []string {
-	for i := range lines {
-		lines[i] = status.Note(lines[i])
+// cut gives the first lines, each cut too, as long as there is room for them.
+func cut(s *v1alpha1.PlanSummary, lines []string, most, longest int, room *int) []string {
+	var out []string
+	for _, line := range lines {
+		line = status.Cut(line, longest)
+		if *room -= len(line); *room < 0 || len(out) == most {
+			s.Truncated = true
+			break
+		}
+		out = append(out, line)
 	}
-	if len(lines) > limit {
-		s.Truncated = true
-		return lines[:limit]
-	}
-	return lines
+	return out
 }
 
 // reviewer says what an account lacks, in the words of a plan.

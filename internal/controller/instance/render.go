@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -144,8 +145,9 @@ func raw(extension *runtime.RawExtension) json.RawMessage {
 }
 
 func cutTo(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\ufffd") // as it is read back
 	if len(text) <= limit {
 		return text
 	}
-	return text[:limit-4] + " ..."
+	return strings.ToValidUTF8(text[:limit-4], "") + " ..."
 }

@@ -9,6 +9,7 @@ package status
 import (
 	"context"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,14 +67,27 @@ func (c Conditions) Reason(conditionType string) string {
 }
 
 // OneLine joins the lines of a message with "; " and cuts it to MaxMessage bytes.
-func OneLine(message string) string {
+func OneLine(message string) string { return Cut(message, MaxMessage) }
+
+// Cut joins the lines of a message with "; " and cuts it to so many bytes. What content says of itself may get into a
+// message: what is no text is replaced, as the API server would do, so that a message is the same when it is read back,
+// and as no terminal should be told what to do by it.
+func Cut(message string, limit int) string {
 	var lines []string
 	for line := range strings.Lines(message) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(strings.Map(visible, line)); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return cut(strings.Join(lines, "; "), MaxMessage)
+	return cut(strings.Join(lines, "; "), limit)
+}
+
+// visible replaces what has no form: also bytes that are no characters, which strings.Map gives as U+FFFD.
+func visible(c rune) rune {
+	if c != '\n' && c != '\t' && c != '\r' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c)) {
+		return unicode.ReplacementChar
+	}
+	return c
 }
 
 // Patch writes the status of object as it differs from before. It fails with a
@@ -92,9 +106,7 @@ func Patch(ctx context.Context, c client.Client, object, before client.Object) e
 const MaxNote = 1024
 
 // Note makes the note of an Event of a message.
-func Note(message string) string {
-	return cut(OneLine(message), MaxNote)
-}
+func Note(message string) string { return Cut(message, MaxNote) }
 
 func cut(text string, limit int) string {
 	const mark = " ..."

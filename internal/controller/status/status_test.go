@@ -17,6 +17,8 @@ func TestOneLineJoinsLinesAndCutsAtTheLimit(t *testing.T) {
 		{name: "lines are joined", in: "a\n  b\n\nc\n", want: "a; b; c"},
 		{name: "a long message is cut and says so", in: strings.Repeat("x", MaxMessage+1), want: strings.Repeat("x", MaxMessage-4) + " ..."},
 		{name: "a cut never splits a character", in: strings.Repeat("x", MaxMessage-5) + "äääää", want: strings.Repeat("x", MaxMessage-5) + " ..."},
+		{name: "bytes that are no text are replaced, as the API server would", in: "a\xffb\xc3", want: "a\ufffdb\ufffd"},
+		{name: "nothing speaks to a terminal", in: "a\x1b[31mb\x07\u202ec\td\r\ne", want: "a\ufffd[31mb\ufffd\ufffdc\td; e"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
