@@ -18,7 +18,16 @@ func sourcesOf(all ...string) string {
 	return "provisionerClassName: mine, sources: [" + strings.Join(all, ", ") + "]"
 }
 
-func secretSource(name string) string    { return fmt.Sprintf("{secret: {name: %s}}", name) }
+func secretSource(name string) string { return fmt.Sprintf("{secret: {name: %s}}", name) }
+func webSource(secret string) string {
+	return fmt.Sprintf("{http: {url: 'https://example.com/app', secretRef: {name: %s}}}", secret)
+}
+func chartSource(secret string) string {
+	return fmt.Sprintf("{helm: {repository: 'https://example.com/charts', chart: app, secretRef: {name: %s}}}", secret)
+}
+func gitSource(secret string) string {
+	return fmt.Sprintf("{git: {url: 'https://example.com/app', secretRef: {name: %s}}}", secret)
+}
 func configMapSource(name string) string { return fmt.Sprintf("{configMap: {name: %s}}", name) }
 func bundleSource(name string) string    { return fmt.Sprintf("{bundle: {name: %s}}", name) }
 
@@ -58,6 +67,12 @@ func TestNamingAnObjectAsASourceNeedsTheVerbGet(t *testing.T) {
 			{"their own Secret", make(namespace, secretSource("mine")), ""},
 			{"another's Secret", make(namespace, secretSource("theirs")), `user "` + user + `" may not read every Secret that ` + field + ` names (theirs)`},
 			{"both", make(namespace, secretSource("mine"), secretSource("theirs")), `names (mine, theirs)`},
+			{"a web server with their own Secret", make(namespace, webSource("mine")), ""},
+			{"a web server with another's Secret", make(namespace, webSource("theirs")), `may not read every Secret that ` + field + ` names (theirs)`},
+			{"charts with another's Secret", make(namespace, chartSource("theirs")), `names (theirs)`},
+			{"git with their own Secret", make(namespace, gitSource("mine")), ""},
+			{"git with another's Secret", make(namespace, gitSource("theirs")), `names (theirs), which become readable by the bundle or are shown to the server`},
+			{"git without a Secret", make(namespace, `{git: {url: "https://example.com/app"}}`), ""},
 			{"their own ConfigMap", make(namespace, configMapSource("mine")), ""},
 			{"another's ConfigMap", make(namespace, configMapSource("theirs")), `may not read every ConfigMap`},
 			{"a Bundle they may read", make(namespace, bundleSource("mine")), ""},
