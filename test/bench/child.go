@@ -27,7 +27,14 @@ const childVerb = "unpack-in-child"
 const (
 	sideRukPak  = "rukpak"
 	sideExtract = "extract"
+	sideCrane   = "crane"
+	sideORAS    = "oras"
 )
+
+// works are what a child can do: each brings what a reference names into a folder.
+var works = map[string]func(ctx context.Context, ref, dir string) (unpacked, error){
+	sideRukPak: fetch, sideExtract: extract, sideCrane: craneExport, sideORAS: orasPull,
+}
 
 // unpacked is what a child tells.
 type unpacked struct {
@@ -43,9 +50,10 @@ func child(args []string) int {
 		fmt.Fprintf(os.Stderr, "bench: want side, reference and folder, have %q\n", args)
 		return 2
 	}
-	work := extract
-	if args[0] == sideRukPak {
-		work = fetch
+	work, ok := works[args[0]]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "bench: no side is called %q\n", args[0])
+		return 2
 	}
 	before, err := forgetPeak()
 	begun := time.Now()

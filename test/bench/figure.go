@@ -21,6 +21,8 @@ func figures() []figure {
 	return []figure{
 		{"activation", "the engine creates objects, against a loop of bare creates", activation},
 		{"unpack", "an image goes into the content store, against go-containerregistry's extract", unpacking},
+		{"fetch", "content goes from a registry into the content store, against crane and oras", fetching},
+		{"requests", "what a registry is asked, and how many small artifacts come from it", asking},
 		{"pivot", "a few of many objects change", pivot},
 		{"drift", "owned objects are deleted, and restored", drift},
 		{"rest", "what the manager does when there is nothing to do", atEase},

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -33,7 +34,11 @@ func layerOf(files ...archived) (v1.Layer, error) {
 		return nil, err
 	}
 	writer := tar.NewWriter(zipper)
+	made := map[string]bool{".": true}
 	for _, f := range files {
+		if err := writeFolders(writer, path.Dir(f.path), made); err != nil {
+			return nil, err
+		}
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Size: int64(len(f.content)), Mode: 0o644, ModTime: time.Unix(0, 0)}
 		if err := writer.WriteHeader(header); err != nil {
 			return nil, err
@@ -49,6 +54,18 @@ func layerOf(files ...archived) (v1.Layer, error) {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+}
+
+// writeFolders writes the folders that lead to a name, each once.
+func writeFolders(writer *tar.Writer, dir string, made map[string]bool) error {
+	if made[dir] {
+		return nil
+	}
+	made[dir] = true
+	if err := writeFolders(writer, path.Dir(dir), made); err != nil {
+		return err
+	}
+	return writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: time.Unix(0, 0)})
 }
 
 // push makes an image of layers and pushes it to a registry that speaks plain HTTP.
