@@ -89,3 +89,21 @@ func (p pattern) compare(other pattern) int {
 	}
 	return cmp.Compare(len(p.host), len(other.host))
 }
+
+// PlaceOf gives "host[:port]" or "host[:port]/path" of a key of a Docker
+// configuration, without what old clients wrote around it. Docker's registry is
+// "docker.io".
+func PlaceOf(key string) string {
+	p := parsePattern(key)
+	place := p.host
+	if place == dockerHub {
+		place = "docker.io"
+	}
+	if p.port != "" {
+		place += ":" + p.port
+	}
+	if p.path != "" {
+		place += "/" + p.path
+	}
+	return place
+}

@@ -147,7 +147,7 @@ func (w *writer) access(name, from string, a *rules.Access) {
 	}
 	for _, what := range a.Extras() {
 		if what != "the headers" && what != "the time limit for connecting" {
-			w.lose(from, "%s is lost: hosts.toml has no such thing", what)
+			w.lose(from, "there is no place for %s in hosts.toml", what)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+
 
 func (w *writer) rule(r *rules.Rule) {
 	for _, what := range r.Primary.Extras() {
-		w.lose(r.From, "%s is lost: registries.conf has no such thing", what)
+		w.lose(r.From, "there is no place for %s in registries.conf", what)
 	}
 	if r.Prefix == "*" {
 		w.lose(r.From, "the rule is lost: registries.conf has no rule about every host")
@@ -91,7 +91,7 @@ func (w *writer) withoutPrimary(r *rules.Rule) ([]rules.Mirror, string, rules.Ac
 		w.lose(last.From, "the mirror is asked for all references: it takes the place of the primary, which is never asked, and for that the format makes no difference")
 	}
 	for _, what := range last.Extras() {
-		w.lose(last.From, "%s is lost: registries.conf has no such thing", what)
+		w.lose(last.From, "there is no place for %s in registries.conf", what)
 	}
 	return r.Mirrors[:len(r.Mirrors)-1], location, last.Access
 }
@@ -137,6 +137,6 @@ func (w *writer) mirror(m *rules.Mirror) {
 		w.line(`pull-from-mirror = "tag-only"`)
 	}
 	for _, what := range m.Extras() {
-		w.lose(m.From, "%s is lost: registries.conf has no such thing", what)
+		w.lose(m.From, "there is no place for %s in registries.conf", what)
 	}
 }

@@ -171,13 +171,16 @@ func allLogins(d *rules.Document, dialect Dialect, notes *[]rules.Note) []regist
 
 // key is how the file spells a place.
 func key(place string, dialect Dialect, notes *[]rules.Note) string {
+	place = registry.PlaceOf(place)
 	host, path := rules.Split(place)
-	if dialect == Containers || path == "" || path == "v1" {
-		if dialect == Docker && host == rules.DockerHub {
-			return "https://index.docker.io/v1/"
-		}
+	if dialect == Containers {
 		return place
 	}
-	*notes = append(*notes, rules.Note{Where: place, What: fmt.Sprintf("credentials are widened to all of %s: Docker knows them by host only", host)})
+	if path != "" {
+		*notes = append(*notes, rules.Note{Where: place, What: fmt.Sprintf("credentials are widened to all of %s: Docker knows them by host only", host)})
+	}
+	if host == rules.DockerHub {
+		return "https://index.docker.io/v1/"
+	}
 	return host
 }

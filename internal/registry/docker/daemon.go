@@ -159,7 +159,7 @@ func daemonOf(d *rules.Document, notes *[]rules.Note) map[string][]string {
 			daemonMirror(&r.Mirrors[m], daemon, lose)
 		}
 		for _, what := range r.Primary.Extras() {
-			lose(r.From, what+" is lost: Docker has no such thing")
+			lose(r.From, "there is no place for "+what+" in daemon.json")
 		}
 	}
 	return daemon
@@ -180,6 +180,6 @@ func daemonMirror(m *rules.Mirror, daemon map[string][]string, lose func(from, w
 	}
 	daemon["registry-mirrors"] = append(daemon["registry-mirrors"], scheme+"://"+host)
 	for _, what := range m.Extras() {
-		lose(m.From, what+" is lost: Docker has no such thing")
+		lose(m.From, "there is no place for "+what+" in daemon.json")
 	}
 }

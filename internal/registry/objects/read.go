@@ -98,7 +98,7 @@ func readManifests(path string) (*Manifests, error) {
 			}
 		}
 	}
-	found := &Manifests{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	found := &Manifests{}
 	var failures []error
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -113,6 +113,9 @@ func readManifests(path string) (*Manifests, error) {
 // Parse adds the objects of one file. Objects of other kinds are passed over.
 // Errors name file and line.
 func (m *Manifests) Parse(file string, data []byte) error {
+	if m.secrets == nil {
+		m.secrets, m.configMaps = map[string]*corev1.Secret{}, map[string]*corev1.ConfigMap{}
+	}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
 	for {
 		var node yamlv3.Node

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,7 +92,7 @@ func (w *writer) spread(d *rules.Document) *rules.Document {
 	byHost := map[string][]registry.Login{}
 	var hosts []string
 	for _, login := range d.Logins {
-		host, _ := rules.Split(strings.TrimPrefix(strings.TrimPrefix(login.For, "https://"), "http://"))
+		host, _ := rules.Split(registry.PlaceOf(login.For))
 		if _, known := byHost[host]; !known {
 			hosts = append(hosts, host)
 		}

@@ -157,5 +157,5 @@ func Quote(text string) string {
 	if err != nil {
 		return `""` // a string can always be marshalled
 	}
-	return string(quoted)
+	return strings.ReplaceAll(string(quoted), "\x7f", `\u007f`) // which JSON lets stand
 }
