@@ -41,7 +41,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm), has(self.git)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http, helm or git"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm), has(self.git), has(self.bucket)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http, helm, git or bucket"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -86,6 +86,10 @@ type BundleSource struct {
 	// helm is a chart of a Helm repository.
 	// +optional
 	Helm *HelmSource `json:"helm,omitempty"`
+
+	// bucket is objects in an S3-compatible bucket.
+	// +optional
+	Bucket *BucketSource `json:"bucket,omitempty"`
 }
 
 // OCISource is an artifact or image in an OCI registry.

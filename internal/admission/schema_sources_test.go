@@ -56,3 +56,21 @@ func TestSchemaOfOCISources(t *testing.T) {
 		{"negative index", bundleOf("oci: {ref: app, layers: [{index: -1}]}"), "should be greater than or equal to 0"},
 	})
 }
+
+func TestSchemaOfBucketSources(t *testing.T) {
+	const bucket = "bucket: {endpoint: 'https://s3.example.com:9000', bucket: things"
+	checkSchema(t, []schemaCase{
+		{"the least", bundleOf(bucket + "}"), ""},
+		{"folder", bundleOf(bucket + ", prefix: 'a/b c/', region: eu-1, secretRef: {name: s}}"), ""},
+		{"object", bundleOf(bucket + ", object: a/b.tgz, versionId: v, mediaType: application/x-tgz, subPath: a}"), ""},
+		{"plain HTTP", bundleOf("bucket: {endpoint: 'http://s3.example.com', bucket: things}"), "endpoint must be https://, or http:// with insecure"},
+		{"plain HTTP allowed", bundleOf("bucket: {endpoint: 'http://s3.example.com', bucket: things, insecure: true}"), ""},
+		{"path", bundleOf("bucket: {endpoint: 'https://s3.example.com/things', bucket: things}"), "bucket.endpoint in body should match"},
+		{"bad name", bundleOf("bucket: {endpoint: 'https://s3.example.com', bucket: a/b}"), "bucket.bucket in body should match"},
+		{"folder and object", bundleOf(bucket + ", prefix: a, object: b}"), "at most one of prefix and object may be set"},
+		{"version of a folder", bundleOf(bucket + ", prefix: a, versionId: v}"), "versionId, archive, mediaType and subPath are about an object"},
+		{"folder of no archive", bundleOf(bucket + ", object: a, archive: Never, subPath: a}"), "mediaType and subPath are about archives"},
+		{"absolute prefix", bundleOf(bucket + ", prefix: /a}"), "bucket.prefix in body should match"},
+		{"object with a line break", bundleOf(bucket + `, object: "a\nb"}`), "bucket.object in body should match"},
+	})
+}

@@ -43,6 +43,8 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return gitText(source.Git)
 	case source.Helm != nil:
 		return helmText(source.Helm)
+	case source.Bucket != nil:
+		return bucketText(source.Bucket)
 	}
 	return "a kind of source that this program does not know"
 }

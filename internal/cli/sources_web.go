@@ -4,6 +4,7 @@ package cli
 
 import (
 	"net/url"
+	"strings"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 )
@@ -41,6 +42,17 @@ func ociText(source *v1alpha1.OCISource) string {
 	}
 	if source.Insecure {
 		text += " (plain HTTP)"
+	}
+	return text
+}
+
+func bucketText(source *v1alpha1.BucketSource) string {
+	text := plainURL(strings.TrimRight(source.Endpoint, "/")) + "/" + source.Bucket
+	if below := source.Object + source.Prefix; below != "" { // at most one is set
+		text += "/" + below
+	}
+	if source.VersionID != "" {
+		text += ", version " + source.VersionID
 	}
 	return text
 }

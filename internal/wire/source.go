@@ -13,6 +13,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/bucket"
 	"rukpak.io/rukpak/internal/source/git"
 	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
@@ -25,11 +26,12 @@ import (
 func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, registries *reach.Config) *origin.Opener {
 	transports := &outbound.Transports{Registries: registries}
 	return &origin.Opener{
-		Live: live,
-		OCI:  oci.New(store, oci.Options{Limits: limits, Registries: registries}),
-		Helm: helm.New(helm.Options{}),
-		HTTP: web.New(web.NewClient(web.Options{Transports: transports})),
-		Git:  git.New(git.Options{Transports: transports}),
+		Live:   live,
+		OCI:    oci.New(store, oci.Options{Limits: limits, Registries: registries}),
+		Bucket: bucket.New(bucket.Options{Transports: transports}),
+		Helm:   helm.New(helm.Options{Client: web.NewClient(web.Options{Transports: transports})}),
+		HTTP:   web.New(web.NewClient(web.Options{Transports: transports})),
+		Git:    git.New(git.Options{Transports: transports}),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/bucket"
 	"rukpak.io/rukpak/internal/source/git"
 	"rukpak.io/rukpak/internal/source/helm"
 	"rukpak.io/rukpak/internal/source/oci"
@@ -26,8 +27,9 @@ import (
 
 // Opener opens sources. Every kind has a file of its own here.
 type Opener struct {
-	Live client.Reader // uncached reads, as the manager
-	OCI  *oci.Fetcher
+	Live   client.Reader // uncached reads, as the manager
+	OCI    *oci.Fetcher
+	Bucket *bucket.Fetcher
 	// Lost is told of a Bundle whose content a source needs and the store lacks.
 	Lost func(types.NamespacedName)
 	Helm *helm.Fetcher
@@ -67,6 +69,7 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"http", spec.HTTP != nil, o.http},
 		{"git", spec.Git != nil, o.git},
 		{"helm", spec.Helm != nil, o.helm},
+		{"bucket", spec.Bucket != nil, o.bucket},
 	}
 	for _, kind := range kinds {
 		if kind.set {
