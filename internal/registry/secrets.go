@@ -117,8 +117,8 @@ func LoginsOfFile(data []byte) ([]Login, error) {
 	}
 	var found []Login
 	for _, host := range slices.Sorted(maps.Keys(logins)) {
-		if strings.TrimSpace(host) == "" {
-			continue
+		if PlaceOf(strings.TrimSpace(host)) == "" {
+			continue // for nobody
 		}
 		auth, problem := logins[host].config()
 		if problem != "" {

@@ -126,7 +126,7 @@ func (p *parser) endpoint(text string, line int, t *tomlfile.Table) (rules.Mirro
 		p.Fail(line, "%q is not a URL such as https://mirror.example.com", strings.TrimPrefix(text, "https://"))
 		return m, capabilities{}, false
 	}
-	m.Location = u.Host
+	m.Location = strings.ToLower(u.Host)
 	p.path(&m, strings.TrimRight(u.Path, "/"), t)
 	p.tls(&m.Access, t)
 	p.scheme(&m.Access, u, line)
