@@ -28,6 +28,9 @@ func chartSource(secret string) string {
 func gitSource(secret string) string {
 	return fmt.Sprintf("{git: {url: 'https://example.com/app', secretRef: {name: %s}}}", secret)
 }
+func bucketSource(secret string) string {
+	return fmt.Sprintf("{bucket: {endpoint: 'https://s3.example.com', bucket: things, secretRef: {name: %s}}}", secret)
+}
 func configMapSource(name string) string { return fmt.Sprintf("{configMap: {name: %s}}", name) }
 func bundleSource(name string) string    { return fmt.Sprintf("{bundle: {name: %s}}", name) }
 
@@ -72,6 +75,7 @@ func TestNamingAnObjectAsASourceNeedsTheVerbGet(t *testing.T) {
 			{"charts with another's Secret", make(namespace, chartSource("theirs")), `names (theirs)`},
 			{"git with their own Secret", make(namespace, gitSource("mine")), ""},
 			{"git with another's Secret", make(namespace, gitSource("theirs")), `names (theirs), which become readable by the bundle or are shown to the server`},
+			{"a bucket with another's Secret", make(namespace, bucketSource("theirs")), `names (theirs)`},
 			{"git without a Secret", make(namespace, `{git: {url: "https://example.com/app"}}`), ""},
 			{"their own ConfigMap", make(namespace, configMapSource("mine")), ""},
 			{"another's ConfigMap", make(namespace, configMapSource("theirs")), `may not read every ConfigMap`},
