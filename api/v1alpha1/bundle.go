@@ -41,7 +41,7 @@ type BundleSpec struct {
 }
 
 // BundleSource is one place that content comes from. Exactly one kind of source is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.http), has(self.helm), has(self.git), has(self.bucket)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, http, helm, git or bucket"
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.inline), has(self.configMap), has(self.secret), has(self.bundle), has(self.upload), has(self.flux), has(self.http), has(self.helm), has(self.git), has(self.bucket)].filter(set, set).size() == 1",message="exactly one kind of source must be set: oci, inline, configMap, secret, bundle, upload, flux, http, helm, git or bucket"
 type BundleSource struct {
 	// path is the folder of the bundle's content in which the files of this
 	// source stand, such as "overlays/team-a". Not set means the root.
@@ -74,6 +74,10 @@ type BundleSource struct {
 	// upload is files that a user brought through the content API.
 	// +optional
 	Upload *UploadSource `json:"upload,omitempty"`
+
+	// flux is what a source object of Flux in this namespace has fetched.
+	// +optional
+	Flux *FluxSource `json:"flux,omitempty"`
 
 	// http is an archive or a file on a web server.
 	// +optional

@@ -34,6 +34,10 @@ func bucketSource(secret string) string {
 func configMapSource(name string) string { return fmt.Sprintf("{configMap: {name: %s}}", name) }
 func bundleSource(name string) string    { return fmt.Sprintf("{bundle: {name: %s}}", name) }
 
+func fluxSource(kind, name string) string {
+	return fmt.Sprintf("{flux: {kind: %s, name: %s}}", kind, name)
+}
+
 func bundleWith(namespace string, all ...string) string {
 	return fmt.Sprintf("{apiVersion: rukpak.io/v1alpha1, kind: Bundle, metadata: {generateName: b-, namespace: %s}, spec: {%s}}", namespace, sourcesOf(all...))
 }
@@ -57,7 +61,8 @@ func TestNamingAnObjectAsASourceNeedsTheVerbGet(t *testing.T) {
 	env := cluster.Env(t)
 	namespace := env.NewNamespace(t)
 	user, acting := namer(t, env, namespace, "namer")
-	grant(t, env, user, use("mine"), right{"get", "", "secrets", namespace, "mine"}, right{"get", "", "configmaps", namespace, "mine"})
+	grant(t, env, user, use("mine"), right{"get", "", "secrets", namespace, "mine"}, right{"get", "", "configmaps", namespace, "mine"},
+		right{"get", "source.toolkit.fluxcd.io", "gitrepositories", namespace, "mine"})
 	bind(t, env, user, namespace, rbacv1.PolicyRule{
 		APIGroups: []string{"content.rukpak.io"}, Resources: []string{"bundles/files"}, ResourceNames: []string{"mine"}, Verbs: []string{"get"},
 	})
@@ -81,6 +86,8 @@ func TestNamingAnObjectAsASourceNeedsTheVerbGet(t *testing.T) {
 			{"another's ConfigMap", make(namespace, configMapSource("theirs")), `may not read every ConfigMap`},
 			{"a Bundle they may read", make(namespace, bundleSource("mine")), ""},
 			{"a Bundle they may not read", make(namespace, bundleSource("theirs")), `grant the verb "get" on bundles/files of the group content.rukpak.io`},
+			{"an object of Flux they may read", make(namespace, fluxSource("GitRepository", "mine")), ""},
+			{"another kind of Flux of that name", make(namespace, fluxSource("OCIRepository", "mine")), `may not read every object of Flux that ` + field + ` names (OCIRepository mine)`},
 			{"one of each", make(namespace, secretSource("mine"), configMapSource("mine"), bundleSource("mine")), ""},
 			{"more than two", make(namespace, secretSource("mine"), secretSource("mine"), secretSource("mine")), `on all of them, as there are more than two`},
 		} {

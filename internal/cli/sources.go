@@ -37,6 +37,8 @@ func sourceText(source v1alpha1.BundleSource) string {
 		return "Bundle " + source.Bundle.Name
 	case source.Upload != nil:
 		return "upload " + string(source.Upload.Digest)
+	case source.Flux != nil:
+		return "Flux " + string(source.Flux.Kind) + " " + source.Flux.Name
 	case source.HTTP != nil:
 		return httpText(source.HTTP)
 	case source.Git != nil:

@@ -44,6 +44,7 @@ func (c *call) archive() error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	root, err := c.folder(found, query.Get("path"))
 	if err != nil {
 		return err

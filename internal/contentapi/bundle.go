@@ -16,6 +16,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/unpack/fsimage"
 )
 
 // How long a request waits for content that is fetched again, how often it
@@ -31,8 +32,11 @@ const (
 type opened struct {
 	bundle *v1alpha1.Bundle
 	digest digest.Digest
-	tree   fs.FS
+	tree   *fsimage.Tree // with what is inside of filesystem images
 }
+
+// close ends the reading of images.
+func (o *opened) close() { _ = o.tree.Close() } // they were only read
 
 // open finds the Bundle and its content. Content that the store has lost is
 // fetched again: the request waits for a moment, and else says when to come
@@ -47,19 +51,18 @@ func (c *call) open() (*opened, error) {
 	if bundle.Status.Content == nil {
 		return nil, withoutContent(bundle)
 	}
-	found := &opened{bundle: bundle, digest: digest.Digest(bundle.Status.Content.Digest)}
-	var err error
-	if found.tree, err = c.server.Contents.Open(ctx, found.digest); err == nil {
-		return found, nil
+	sum := digest.Digest(bundle.Status.Content.Digest)
+	tree, err := c.server.Contents.Open(ctx, sum)
+	if isLost(err) {
+		if err := c.await(ctx, name, sum); err != nil {
+			return nil, err
+		}
+		tree, err = c.server.Contents.Open(ctx, sum)
 	}
-	if !isLost(err) {
-		return nil, err
+	if err != nil {
+		return nil, c.judge(err)
 	}
-	if err := c.await(ctx, name, found.digest); err != nil {
-		return nil, err
-	}
-	found.tree, err = c.server.Contents.Open(ctx, found.digest)
-	return found, c.judge(err)
+	return &opened{bundle: bundle, digest: sum, tree: fsimage.Inside(tree)}, nil
 }
 
 // absent says that an object does not exist, if that is what it is.

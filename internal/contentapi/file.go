@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"time"
 
 	"rukpak.io/rukpak/internal/content"
@@ -33,6 +34,8 @@ func (c *call) file(found *opened, name string) error {
 	if entry, ok := info.Sys().(*content.Entry); ok {
 		header.Set("ETag", `"`+string(entry.Sum.Digest())+`"`)
 		header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(entry.Sum[:])+":")
+	} else { // inside an image: nobody knows its digest, but that of all together does not change
+		header.Set("ETag", fmt.Sprintf(`"%s %s"`, found.digest, url.QueryEscape(name)))
 	}
 	kind := mediaTypeOf(name)
 	if kind == "" {

@@ -27,6 +27,7 @@ func (c *call) files() error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	name := c.path
 	if name == "" {
 		name = "."

@@ -66,6 +66,7 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		{"secret", spec.Secret != nil, o.secret},
 		{"bundle", spec.Bundle != nil, o.bundle},
 		{"upload", spec.Upload != nil, o.upload},
+		{"flux", spec.Flux != nil, o.flux},
 		{"http", spec.HTTP != nil, o.http},
 		{"git", spec.Git != nil, o.git},
 		{"helm", spec.Helm != nil, o.helm},
