@@ -5,7 +5,6 @@ package content
 import (
 	"crypto/sha256"
 	"errors"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -60,8 +59,12 @@ func (s *Session) addLarge(r io.Reader, size int64, buffer []byte) (Sum, error) 
 	if err != nil {
 		return Sum{}, s.disk.failed("write a file", err)
 	}
-	hasher := sha256.New()
-	copyErr := s.copy(file, hasher, r, size, buffer)
+	hasher, chunks := sha256.New(), &chunkHasher{}
+	digests := io.Writer(hasher)
+	if size >= chunkFloor {
+		digests = io.MultiWriter(hasher, chunks)
+	}
+	copyErr := s.copy(file, digests, r, size, buffer)
 	if closeErr := file.Close(); copyErr == nil && closeErr != nil {
 		copyErr = s.disk.failed("write a file", closeErr)
 	}
@@ -71,6 +74,9 @@ func (s *Session) addLarge(r io.Reader, size int64, buffer []byte) (Sum, error) 
 	}
 	sum := Sum(hasher.Sum(nil))
 	s.pinBlob(sum)
+	if size >= chunkFloor {
+		_ = s.disk.putChunks(sum, chunks.finish()) // else the first who wants them makes them
+	}
 	if s.disk.hasBlob(sum, size) {
 		_ = os.Remove(temp) // Close of the session removes it too
 		return sum, nil
@@ -79,7 +85,7 @@ func (s *Session) addLarge(r io.Reader, size int64, buffer []byte) (Sum, error) 
 }
 
 // copy keeps the errors of the reader and of the disk apart.
-func (s *Session) copy(file *os.File, hasher hash.Hash, r io.Reader, size int64, buffer []byte) error {
+func (s *Session) copy(file *os.File, digests io.Writer, r io.Reader, size int64, buffer []byte) error {
 	for left := size; left > 0; {
 		n, err := io.ReadFull(r, buffer[:min(left, int64(len(buffer)))])
 		if errors.Is(err, io.EOF) {
@@ -88,7 +94,7 @@ func (s *Session) copy(file *os.File, hasher hash.Hash, r io.Reader, size int64,
 		if err != nil {
 			return err
 		}
-		hasher.Write(buffer[:n])
+		_, _ = digests.Write(buffer[:n]) // never fails
 		if _, err := file.Write(buffer[:n]); err != nil {
 			return s.disk.failed("write a file", err)
 		}

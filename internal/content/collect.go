@@ -30,7 +30,7 @@ func (d *Disk) Collect(ctx context.Context, keep func(digest.Digest) bool) (Coll
 		d.pins.endCollect()
 	}()
 	c := &collection{disk: d, keep: keep, files: map[Sum]struct{}{}, layers: map[string]struct{}{}, before: time.Now().Add(-d.grace)}
-	for _, step := range []func(context.Context) error{c.trees, c.recipes, c.layerRecords, c.blobs} {
+	for _, step := range []func(context.Context) error{c.trees, c.recipes, c.layerRecords, c.blobs, c.chunks} {
 		if err := step(ctx); err != nil {
 			return c.done, err
 		}
@@ -197,6 +197,24 @@ func (c *collection) blob(path, name string) error {
 	c.done.Files++
 	c.done.Bytes += seen.Size()
 	return nil
+}
+
+// chunks removes checksums of files that are gone.
+func (c *collection) chunks(ctx context.Context) error {
+	return c.each(ctx, chunksName, func(path string, entry fs.DirEntry) error {
+		c.disk.mu.Lock()
+		defer c.disk.mu.Unlock()
+		if of, ok := treeOf(entry.Name()); ok {
+			sum := sumOf(of)
+			if _, err := os.Lstat(c.disk.blobPath(sum)); err == nil || c.disk.pins.blobs[sum] > 0 {
+				return nil
+			}
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return c.disk.failed("remove checksums", err)
+		}
+		return nil
+	})
 }
 
 // remove deletes a record unless a session uses it.

@@ -24,6 +24,7 @@ const (
 	layersName  = "layers"  // layers/<sha256 of the key>: records of layers
 	recipesName = "recipes" // recipes/<sha256 of the keys>: which layers gave which tree
 	treesName   = "trees"   // trees/<digest>: listings
+	chunksName  = "chunks"  // chunks/<digest>: checksums of the pieces of a large file
 	workName    = "work"    // half-made things; emptied when the store is opened
 )
 
@@ -121,7 +122,7 @@ func (d *Disk) prepare() error {
 	if err := os.RemoveAll(filepath.Join(d.dir, workName)); err != nil {
 		return d.failed("remove left-overs", err)
 	}
-	for _, name := range []string{blobsName, layersName, recipesName, treesName, workName} {
+	for _, name := range []string{blobsName, layersName, recipesName, treesName, chunksName, workName} {
 		path := filepath.Join(d.dir, name)
 		if seen, err := os.Lstat(path); err == nil && !seen.IsDir() {
 			if err := os.Remove(path); err != nil {
@@ -178,6 +179,7 @@ func (d *Disk) damaged(sum Sum, reason string) *CorruptError {
 	d.damages++
 	clear(d.whole)
 	_ = os.RemoveAll(d.blobPath(sum)) // if it cannot be removed, it will be found again
+	_ = os.Remove(d.chunksPath(sum))  // the next collection removes it too
 	return &CorruptError{Name: "file " + string(sum.Digest()), Reason: reason}
 }
 

@@ -7,16 +7,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 )
 
 // maxInMemory is the size up to which an open file is read and verified at
-// once, so that not one wrong byte is given; such a file can also seek. Larger
-// ones are verified while they are read.
+// once, so that not one wrong byte is given. Larger ones are verified while
+// they are read.
 const maxInMemory = 1 << 20
 
 var (
@@ -39,7 +37,7 @@ func (t *treeFS) openFile(n *node, name string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: at(n, err)}
 	}
-	return &streamFile{file: file, blobs: t.blobs, info: info{node: n, as: name}, sum: sha256.New()}, nil
+	return newStreamFile(file, t.blobs, info{node: n, as: name}), nil
 }
 
 // readAll reads and verifies the file of a node.
@@ -89,55 +87,6 @@ func (f *memoryFile) Close() error {
 	}
 	f.closed = true
 	return nil
-}
-
-// streamFile is a large file. The read that gives its last bytes gives an
-// error instead if any byte was wrong, even to a reader that stops at the
-// size and never asks for the end.
-type streamFile struct {
-	file  *os.File
-	blobs blobSource
-	info  info
-	sum   hash.Hash
-	done  int64
-	err   error
-}
-
-func (f *streamFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *streamFile) Close() error               { return f.file.Close() }
-
-func (f *streamFile) Read(p []byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	e := &f.info.node.entry
-	if left := e.Size - f.done; int64(len(p)) > left {
-		p = p[:left]
-	}
-	if len(p) == 0 {
-		return 0, io.EOF
-	}
-	n, err := f.file.Read(p)
-	f.done += int64(n)
-	f.sum.Write(p[:n])
-	switch {
-	case errors.Is(err, fs.ErrClosed):
-		return 0, err
-	case err != nil:
-		return 0, f.fail(fmt.Sprintf("reading it: %v", err))
-	case f.done == e.Size && Sum(f.sum.Sum(nil)) != e.Sum:
-		return 0, f.fail(fmt.Sprintf("its digest is sha256:%x", f.sum.Sum(nil)))
-	}
-	return n, nil
-}
-
-func (f *streamFile) fail(reason string) error {
-	err := at(f.info.node, f.blobs.damaged(f.info.node.entry.Sum, reason))
-	f.err = &fs.PathError{Op: "read", Path: f.info.as, Err: err}
-	return f.err
 }
 
 // openDir is an open folder.

@@ -13,6 +13,8 @@ type blobSource interface {
 	// openBlob opens a file that must have this size. An error is a *CorruptError
 	// without a path.
 	openBlob(sum Sum, size int64) (*os.File, error)
+	// chunkSums gives the checksums of the pieces of an open file.
+	chunkSums(file *os.File, sum Sum, size int64) ([]uint64, error)
 	// damaged removes a file that does not have its digest.
 	damaged(sum Sum, reason string) *CorruptError
 }
