@@ -114,6 +114,7 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 	s := &v1alpha1.PlanSummary{
 		Added: int64(of.Counts.Add), Changed: int64(of.Counts.Change),
 		Removed: int64(of.Counts.Remove), Unchanged: int64(of.Counts.Unchanged),
+		Kept: int64(of.Counts.Keep), Conflicts: int64(of.Counts.Conflict), Failing: int64(of.Counts.Problems),
 	}
 	room := maxSummary
 	s.Problems = cut(s, of.ProblemLines(), maxProblems, maxLine, &room)
@@ -122,13 +123,15 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 		if change.Action == plan.Unchanged {
 			continue
 		}
-		object := change.ID().String()
+		object := status.Cut(change.ID().String(), maxLine) // a name that is too long is refused, and that is a problem of its own
 		if room -= len(object); room < 0 || len(s.Changes) == maxChanges {
 			s.Truncated = true
 			break
 		}
+		fields := cut(s, change.Paths(maxFields+1), maxFields, maxPath, &room)
 		s.Changes = append(s.Changes, v1alpha1.PlannedChange{
-			Action: string(change.Action), Object: object, Fields: cut(s, change.Paths(maxFields), maxFields, maxPath, &room),
+			Action: string(change.Action), Object: object, Fields: fields,
+			MoreFields: int64(len(change.Fields) + change.MoreFields - len(fields)), Unchecked: change.Unchecked,
 		})
 	}
 	s.Images = cut(s, of.Images, maxImages, maxLine, &room)

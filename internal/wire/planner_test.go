@@ -50,3 +50,26 @@ func TestSummaryOfAnOrdinaryPlanIsWhole(t *testing.T) {
 		t.Errorf("truncated %v, %d changes, %v, %v", got.Truncated, len(got.Changes), got.Images, got.MissingPermissions)
 	}
 }
+
+func TestSummarySaysHowManyFieldsItLeavesOut(t *testing.T) {
+	change := plan.Change{Action: plan.Alter, Kind: "ConfigMap", Namespace: "n", Name: "c", Unchecked: true, MoreFields: 2}
+	for i := range 14 {
+		change.Fields = append(change.Fields, plan.Field{Path: fmt.Sprintf("data.%02d", i)})
+	}
+	of := &plan.Plan{Changes: []plan.Change{change}, Counts: plan.Counts{Change: 1, Keep: 2, Conflict: 3, Problems: 4}}
+	got := summary(of)
+	if !got.Truncated || len(got.Changes[0].Fields) != 10 || got.Changes[0].MoreFields != 6 || !got.Changes[0].Unchecked {
+		t.Errorf("truncated %v, %+v; want 10 fields and 6 more", got.Truncated, got.Changes)
+	}
+	if got.Kept != 2 || got.Conflicts != 3 || got.Failing != 4 {
+		t.Errorf("%+v; want what the plan counts", got)
+	}
+}
+
+func TestSummaryOfANameThatIsTooLongFitsItsSchema(t *testing.T) {
+	// The schema takes 1024 characters; a status that it refuses would be tried for ever, and the plan never seen.
+	got := summary(&plan.Plan{Changes: []plan.Change{{Action: plan.Add, Kind: "ConfigMap", Name: strings.Repeat("x", 100<<10)}}})
+	if len(got.Changes) != 1 || len(got.Changes[0].Object) > 1024 || !strings.HasPrefix(got.Changes[0].Object, "ConfigMap xxx") {
+		t.Errorf("got %d changes, the first of %d bytes", len(got.Changes), len(got.Changes[0].Object))
+	}
+}
