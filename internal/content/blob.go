@@ -40,16 +40,39 @@ func (s *Session) AddFile(r io.Reader, size int64) (Sum, error) {
 	if s.disk.hasBlob(sum, size) {
 		return sum, nil
 	}
+	if done, err := s.create(sum, data); done || err != nil {
+		return sum, err
+	}
 	temp := s.tempPath()
 	file, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o400)
 	if err != nil {
 		return Sum{}, s.disk.failed("write a file", err)
 	}
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return Sum{}, s.disk.failed("write a file", errors.Join(err, os.Remove(temp)))
+	if err := s.writeWhole(file, data); err != nil {
+		return Sum{}, err
 	}
 	return sum, s.settle(temp, sum)
+}
+
+// create writes a small file under its own name, which saves the rename of most
+// files. One that a crash cuts off is not as long as it should be, so that
+// hasBlob does not count it, and the next writer replaces it. done is false if
+// something has the name, or its folder is not there yet.
+func (s *Session) create(sum Sum, data []byte) (done bool, err error) {
+	file, err := os.OpenFile(s.disk.blobPath(sum), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o400)
+	if err != nil {
+		return false, nil //nolint:nilerr // the longer way says what is wrong
+	}
+	return true, s.writeWhole(file, data)
+}
+
+// writeWhole leaves no file behind unless it is whole.
+func (s *Session) writeWhole(file *os.File, data []byte) error {
+	_, err := file.Write(data)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return s.disk.failed("write a file", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
 }
 
 // addLarge digests a file while it writes it.
