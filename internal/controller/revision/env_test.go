@@ -63,6 +63,8 @@ type stage struct {
 	account   string
 	deaf      *atomic.Bool // Secrets cannot be read
 	control   *revision.Controller
+	counters  *prometheus.Registry
+	watcher   *watch.Watcher
 }
 
 func newStage(t *testing.T) *stage {
@@ -92,10 +94,12 @@ func (s *stage) restart() {
 	s.must(err)
 	accounts, err := identity.NewClients(config, scheme(), s.client.RESTMapper())
 	s.must(err)
-	counters, err := metrics.New(prometheus.NewRegistry())
+	s.counters = prometheus.NewRegistry()
+	counters, err := metrics.New(s.counters)
 	s.must(err)
 	watcher := watch.New(watch.Config{Client: objects, Mapper: s.client.RESTMapper()})
 	s.Cleanup(watcher.Stop)
+	s.watcher = watcher
 	s.control = &revision.Controller{
 		Client: s.client, Live: s.client, Recorder: &events.FakeRecorder{}, Accounts: accounts,
 		Reviewer:  reviewer{identity.NewReviewer(s.client), s.client.RESTMapper()},

@@ -8,8 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -23,12 +26,18 @@ import (
 func (c *Controller) Register(mgr ctrl.Manager, watcher *watch.Watcher) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("revision").
 		For(&v1alpha1.BundleInstance{}).
-		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(ofRevision)).
+		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(ofRevision), builder.WithPredicates(predicate.Funcs{DeleteFunc: c.deleted})).
 		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(c.ofApproval)).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
 		WatchesRawSource(watcher.Source(ofObject)).
 		WithOptions(pace.Options(c.Workers)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// deleted notes that nobody waits for a revision any more. Its instance may be gone with it, so no reconcile will.
+func (c *Controller) deleted(event event.DeleteEvent) bool {
+	c.Metrics.NotWaiting(event.Object.GetNamespace() + "/" + event.Object.GetName())
+	return true
 }
 
 func request(namespace, name string) []reconcile.Request {
