@@ -7,6 +7,7 @@ package v1alpha1
 // points at.
 // +kubebuilder:validation:XValidation:rule="self.url.matches('^(https?://|ssh://([A-Za-z0-9_][A-Za-z0-9._-]*@)?)([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?/[A-Za-z0-9._~%!$&()*+,;=:@/-]+$')",message="url must be https://host/path or ssh://user@host/path, without password, query or fragment; git@host:path is written ssh://git@host/path"
 // +kubebuilder:validation:XValidation:rule="!self.url.startsWith('http://') || (has(self.insecure) && self.insecure)",message="url must be https:// or ssh://, or http:// with insecure"
+// +kubebuilder:validation:XValidation:rule="!has(self.tagPrefix) || has(self.semver)",message="tagPrefix needs semver"
 // +kubebuilder:validation:XValidation:rule="[has(self.branch), has(self.tag), has(self.semver), has(self.commit)].filter(set, set).size() <= 1",message="at most one of branch, tag, semver and commit may be set"
 type GitSource struct {
 	// url of the repository: "https://host/path" or "ssh://user@host/path". It
@@ -36,6 +37,14 @@ type GitSource struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Semver string `json:"semver,omitempty"`
+
+	// tagPrefix is what the tags that semver looks at have before the version,
+	// such as "charts/" in "charts/v1.2.3".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[^-\s~^:?*\[\\][^\s~^:?*\[\\]*$`
+	TagPrefix string `json:"tagPrefix,omitempty"`
 
 	// commit is the name of a commit, 40 hexadecimal digits.
 	// +optional

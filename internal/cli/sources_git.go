@@ -21,6 +21,9 @@ func gitText(source *v1alpha1.GitSource) string {
 	if cmp.Or(source.Branch, source.Tag, source.Semver, source.Commit) == "" {
 		text += ", default branch"
 	}
+	if source.TagPrefix != "" {
+		text += " of tags " + source.TagPrefix + "*"
+	}
 	if source.SubPath != "" {
 		text += ", folder " + source.SubPath
 	}

@@ -14,8 +14,8 @@ import (
 func (o *Opener) git(ctx context.Context, spec v1alpha1.BundleSource, at Place) (source.Source, error) {
 	from := spec.Git
 	src := git.Source{
-		URL: from.URL, Branch: from.Branch, Tag: from.Tag, Semver: from.Semver, Commit: from.Commit, SubPath: from.SubPath,
-		Submodules: from.Submodules, LFSPointers: from.LFSPointers == v1alpha1.LFSPointersKeep, Insecure: from.Insecure,
+		URL: from.URL, Branch: from.Branch, Tag: from.Tag, Semver: from.Semver, TagPrefix: from.TagPrefix, Commit: from.Commit,
+		SubPath: from.SubPath, Submodules: from.Submodules, LFSPointers: from.LFSPointers == v1alpha1.LFSPointersKeep, Insecure: from.Insecure,
 	}
 	if from.SecretRef != nil {
 		secret, err := o.namedSecret(ctx, from.SecretRef.Name, at)

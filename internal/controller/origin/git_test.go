@@ -182,6 +182,8 @@ func TestSchemaOfGitSources(t *testing.T) {
 		"File":           {v1alpha1.GitSource{URL: "file:///srv/app.git"}, "url must be https://"},
 		"NoPath":         {v1alpha1.GitSource{URL: "https://example.com"}, "url must be https://"},
 		"TwoChoices":     {v1alpha1.GitSource{URL: url, Branch: "a", Tag: "b"}, "at most one of branch"},
+		"Prefix":         {v1alpha1.GitSource{URL: url, Semver: "*", TagPrefix: "charts/app-"}, ""},
+		"PrefixAlone":    {v1alpha1.GitSource{URL: url, Tag: "v1", TagPrefix: "charts/"}, "tagPrefix needs semver"},
 		"BadBranch":      {v1alpha1.GitSource{URL: url, Branch: "-upload-pack=x"}, "branch"},
 		"TagWithALine":   {v1alpha1.GitSource{URL: url, Tag: "a\nb"}, "tag"},
 		"ShortCommit":    {v1alpha1.GitSource{URL: url, Commit: "abcdef0"}, "commit"},

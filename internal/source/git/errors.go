@@ -113,7 +113,7 @@ func judgeAnswer(err error) (source.Kind, string) {
 
 func judgeStatus(status int) (source.Kind, string) {
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
 		return source.Waiting, source.ReasonAuthenticationFailed
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return source.Waiting, source.ReasonNotFound

@@ -71,7 +71,7 @@ type fetch struct {
 	to      source.Destination
 	layer   content.Layer
 	bytes   int64 // of packs that have arrived
-	modules int   // submodules so far
+	modules int   // submodules seen so far
 }
 
 // run gives the layer. known tells that the store had it.
@@ -115,6 +115,9 @@ func (f *fetch) repository(ctx context.Context, remote *remote, repo repository)
 	modules, err := w.readModules()
 	if err != nil {
 		return err
+	}
+	if f.modules += len(w.links); f.modules > maxModules {
+		return &tooManyError{fmt.Sprintf("there are more than %d submodules", maxModules)}
 	}
 	public := remote.talk.public()
 	for _, link := range w.links {

@@ -27,6 +27,7 @@ func TestEveryWayToChooseACommit(t *testing.T) {
 			repo.Git(t, "tag", "v1", commits["1.0.0"])
 			repo.Git(t, "tag", "latest", commits["1.0.0"])
 			repo.Git(t, "branch", "main-2", commits["1.0.0"])
+			repo.Git(t, "tag", "lib/v9.0.0", commits["1.2.0"])
 			for _, tc := range []struct {
 				about     string
 				choose    Source
@@ -41,6 +42,7 @@ func TestEveryWayToChooseACommit(t *testing.T) {
 				{"range of anything", Source{Semver: "*"}, "3.0.0", "annotated"},
 				{"range with pre-releases", Source{Semver: ">=1.0.0-0 <2.0.0"}, "v2.0.0-rc.1", "2.0.0-rc.1"},
 				{"tilde", Source{Semver: "~1.2"}, "v1.2.0", "1.2.0"},
+				{"range of tags with a prefix", Source{Semver: "*", TagPrefix: "lib/"}, "lib/v9.0.0", "1.2.0"},
 				{"commit", Source{Commit: annotated}, "", "annotated"},
 			} {
 				src := tc.choose

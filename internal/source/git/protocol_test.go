@@ -46,14 +46,14 @@ func FuzzServer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		refs, err := remote.list(ctx, tagPrefix)
+		refs, err := remote.list(ctx, tagsRef)
 		if err == nil {
 			for _, ref := range refs {
 				if ref.commit == plumbing.ZeroHash && !strings.Contains(greeting+list, strings.Repeat("0", 40)) {
 					t.Errorf("%+v", ref)
 				}
 			}
-			_, _, _ = highest(refs, "*") // whatever tags there are
+			_, _, _ = highest(refs, "*", "") // whatever tags there are
 		}
 		pack, err := remote.fetch(ctx, wanted{objects: []plumbing.Hash{plumbing.NewHash(hash)}})
 		if err != nil {
@@ -105,7 +105,7 @@ func FuzzKnownHosts(f *testing.F) {
 func TestTheHighestVersion(t *testing.T) {
 	tags := func(names ...string) (refs []reference) {
 		for _, name := range names {
-			refs = append(refs, reference{name: tagPrefix + name})
+			refs = append(refs, reference{name: tagsRef + name})
 		}
 		return refs
 	}
@@ -113,16 +113,19 @@ func TestTheHighestVersion(t *testing.T) {
 		text string
 		refs []reference
 		want string
+		with string // prefix
 	}{
-		{"*", tags("1.0.0", "1.10.0", "1.9.0"), "1.10.0"},
-		{">=1 <2", tags("v1.0.0", "v2.0.0"), "v1.0.0"},
-		{"*", tags("1.0.0", "v1.0.0"), "1.0.0"},
-		{"*", tags("v1.0.0", "1.0.0"), "1.0.0"},
-		{"*", tags("1.0.0", "v2", "2.0", "02.0.0", "2.0.0-alpha"), "1.0.0"},
-		{">=2.0.0-0", tags("1.0.0", "2.0.0-alpha.2", "2.0.0-alpha.10"), "2.0.0-alpha.10"},
-		{"*", append(tags("1.0.0"), reference{name: "refs/heads/9.0.0"}), "1.0.0"},
+		{"*", tags("1.0.0", "1.10.0", "1.9.0"), "1.10.0", ""},
+		{">=1 <2", tags("v1.0.0", "v2.0.0"), "v1.0.0", ""},
+		{"*", tags("1.0.0", "v1.0.0"), "1.0.0", ""},
+		{"*", tags("v1.0.0", "1.0.0"), "1.0.0", ""},
+		{"*", tags("1.0.0", "v2", "2.0", "02.0.0", "2.0.0-alpha"), "1.0.0", ""},
+		{">=2.0.0-0", tags("1.0.0", "2.0.0-alpha.2", "2.0.0-alpha.10"), "2.0.0-alpha.10", ""},
+		{"*", append(tags("1.0.0"), reference{name: "refs/heads/9.0.0"}), "1.0.0", ""},
+		{"*", tags("9.0.0", "app/v1.0.0", "app/v1.2.0", "apps/v8.0.0", "app/x/v7.0.0"), "app/v1.2.0", "app/"},
+		{">=1.1 <2", tags("lib-1.1.0", "lib-1.9.0", "lib-2.0.0"), "lib-1.9.0", "lib-"},
 	} {
-		_, got, err := highest(tc.refs, tc.text)
+		_, got, err := highest(tc.refs, tc.text, tc.with)
 		if err != nil || got != tc.want {
 			t.Errorf("%s of %v: %q, %v; want %q", tc.text, tc.refs, got, err, tc.want)
 		}

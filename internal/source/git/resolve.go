@@ -7,18 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
 
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/version"
 )
 
 const (
-	headRef      = "HEAD"
-	branchPrefix = "refs/heads/"
-	tagPrefix    = "refs/tags/"
+	headRef     = "HEAD"
+	branchesRef = "refs/heads/"
+	tagsRef     = "refs/tags/"
 
 	algorithm = "sha1:" // of a pinned digest
 )
@@ -41,11 +43,11 @@ func (a *at) Resolve(ctx context.Context, to source.Destination) (source.Pinned,
 	limit := 4 * a.fetcher.options.StallTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &slowError{limit})
 	defer cancel()
-	found, version, err := a.find(ctx, where, to)
+	found, chosen, err := a.find(ctx, where, to)
 	if err != nil {
 		return source.Pinned{}, a.failed(ctx, err)
 	}
-	return pinned(where, found.commit.String(), version), nil
+	return pinned(where, found.commit.String(), chosen), nil
 }
 
 func pinned(where address, commit, version string) source.Pinned {
@@ -61,22 +63,22 @@ func (a *at) find(ctx context.Context, where address, to source.Destination) (re
 	prefix := headRef
 	switch {
 	case a.source.Branch != "":
-		prefix = branchPrefix + a.source.Branch
+		prefix = branchesRef + a.source.Branch
 	case a.source.Tag != "":
-		prefix = tagPrefix + a.source.Tag
+		prefix = tagsRef + a.source.Tag
 	case a.source.Semver != "":
-		prefix = tagPrefix
+		prefix = tagsRef + a.source.TagPrefix
 	}
 	refs, err := remote.list(ctx, prefix)
 	if err != nil {
 		return reference{}, "", err
 	}
 	if a.source.Semver != "" {
-		return highest(refs, a.source.Semver)
+		return highest(refs, a.source.Semver, a.source.TagPrefix)
 	}
 	for _, ref := range refs {
 		if ref.name == prefix {
-			return ref, cmp.Or(a.source.Branch, a.source.Tag, strings.TrimPrefix(ref.target, branchPrefix)), nil
+			return ref, cmp.Or(a.source.Branch, a.source.Tag, strings.TrimPrefix(ref.target, branchesRef)), nil
 		}
 	}
 	switch {
@@ -89,47 +91,28 @@ func (a *at) find(ctx context.Context, where address, to source.Destination) (re
 }
 
 // rangeError is a range of versions that does not parse.
-type rangeError struct{ text string }
+type rangeError struct{ err error }
 
-func (e *rangeError) Error() string {
-	return fmt.Sprintf("semver %q is not a range of versions such as \">=1.2.0 <2\"", e.text)
-}
+func (e *rangeError) Error() string { return "semver: " + e.err.Error() }
 
-// highest finds the tag with the highest version in a range. Tags that are not
-// whole versions, such as a "v1" that moves, do not count. Of two tags with the
-// same version the first by name counts.
-func highest(refs []reference, text string) (reference, string, error) {
-	wanted, err := semver.NewConstraint(text)
+// highest finds the tag with the highest version in a range, among those that
+// begin so.
+func highest(refs []reference, text, tagPrefix string) (reference, string, error) {
+	within, err := version.NewRange(text, "")
 	if err != nil {
-		return reference{}, "", &rangeError{text}
+		return reference{}, "", &rangeError{err}
 	}
-	var best, top *semver.Version
-	var found reference
-	versions := 0
+	byVersion := map[string]reference{}
 	for _, ref := range refs {
-		name, ok := strings.CutPrefix(ref.name, tagPrefix)
-		version, err := semver.StrictNewVersion(strings.TrimPrefix(name, "v"))
-		if !ok || err != nil {
-			continue
-		}
-		versions++
-		if top == nil || version.GreaterThan(top) {
-			top = version
-		}
-		if !wanted.Check(version) {
-			continue
-		}
-		if best == nil || version.GreaterThan(best) || version.Equal(best) && ref.name < found.name {
-			best, found = version, ref
+		if name, ok := strings.CutPrefix(ref.name, tagsRef+tagPrefix); ok {
+			byVersion[name] = ref
 		}
 	}
-	switch {
-	case best != nil:
-		return found, strings.TrimPrefix(found.name, tagPrefix), nil
-	case top != nil:
-		return reference{}, "", &absentError{fmt.Sprintf("none of %d tags that are versions is in the range %q; the highest is %s", versions, text, top.Original())}
+	best, err := within.Highest(slices.Sorted(maps.Keys(byVersion)))
+	if err != nil {
+		return reference{}, "", &absentError{"tags: " + err.Error()}
 	}
-	return reference{}, "", &absentError{fmt.Sprintf("no tag is a version, such as v1.2.3, for the range %q", text)}
+	return byVersion[best], tagPrefix + best, nil
 }
 
 // dial begins to speak with a server. onlyPublic is for one that another server

@@ -35,6 +35,7 @@ type Source struct {
 	Branch      string
 	Tag         string
 	Semver      string // range of versions; the highest tag in it
+	TagPrefix   string // that tags have before the version
 	Commit      string // 40 hexadecimal digits
 	SubPath     string // a folder; "" means all
 	Submodules  bool   // are fetched too; otherwise they are empty folders, as in git
@@ -87,7 +88,7 @@ func (a *at) check() (address, error) {
 	case s.Commit != "" && !commitForm.MatchString(s.Commit):
 		return where, errors.New("commit must be the 40 hexadecimal digits of a commit's name")
 	}
-	for field, name := range map[string]string{"branch": s.Branch, "tag": s.Tag} {
+	for field, name := range map[string]string{"branch": s.Branch, "tag": s.Tag, "tagPrefix": strings.TrimSuffix(s.TagPrefix, "/")} {
 		if name != "" && !refName(name) {
 			return where, errors.New(field + " is not a name that git allows")
 		}

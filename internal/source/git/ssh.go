@@ -63,6 +63,7 @@ func (c *overSSH) public() bool { return c.seenPublic }
 
 func (c *overSSH) close() {
 	if c.in != nil {
+		c.clock.Reset(c.fetcher.options.StallTimeout)
 		_, _ = io.WriteString(c.in, flushPacket) // a polite end; the connection is cut anyway
 		_ = c.in.Close()
 	}

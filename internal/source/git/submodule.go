@@ -72,9 +72,6 @@ func (f *fetch) submodule(ctx context.Context, of repository, link gitlink, modu
 	if !ok || url == "" {
 		return fail(&noURLError{fmt.Sprintf("%s has no url for the path %q", modulesFile, link.inRepository)})
 	}
-	if f.modules++; f.modules > maxModules {
-		return fail(&tooManyError{fmt.Sprintf("there are more than %d submodules", maxModules)})
-	}
 	if of.depth == maxModuleDepth {
 		return fail(&tooManyError{fmt.Sprintf("submodules are nested more than %d deep", maxModuleDepth)})
 	}

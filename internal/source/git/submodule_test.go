@@ -153,7 +153,7 @@ func TestSubmodulesThatNeverEnd(t *testing.T) {
 	tree, modules := map[string]string{}, ""
 	for i := range maxModules + 1 {
 		path := fmt.Sprintf("m%03d", i)
-		tree[path+"#"] = repo.Commit(t, "leaf", map[string]string{"a": "x"})
+		tree[path+"#"] = commit
 		modules += modulesOf(path, "./")
 	}
 	tree[".gitmodules"] = modules
