@@ -194,7 +194,7 @@ func (s *stage) parse(text string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(text), &object.Object))
-	if object.GetNamespace() == "" {
+	if object.GetNamespace() == "" && object.GetKind() != "CustomResourceDefinition" {
 		object.SetNamespace(s.namespace)
 	}
 	return object

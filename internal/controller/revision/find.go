@@ -40,7 +40,7 @@ func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
 	}
-	var objects []*unstructured.Unstructured
+	found := &findings{of: map[string][]*unstructured.Unstructured{}}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -50,14 +50,53 @@ func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
 				continue
 			}
-			found, err := f.list(ctx, version.WithResource(resource.Name), version.WithKind(resource.Kind), owner)
+			objects, err := f.list(ctx, version.WithResource(resource.Name), version.WithKind(resource.Kind), owner)
 			if err != nil {
 				return nil, err
 			}
-			objects = append(objects, found...)
+			found.add(resource.Name+"."+version.Group, objects)
 		}
 	}
-	return index(manifest.Set{Phases: provisioner.ByKind(objects)}, 0), nil
+	return index(manifest.Set{Phases: found.phases()}, 0), nil
+}
+
+// findings are the objects of an instance by the name that the definition of their kind would have.
+type findings struct {
+	of      map[string][]*unstructured.Unstructured
+	defined []string // names of definitions among the objects
+	order   []string
+}
+
+func (f *findings) add(definition string, objects []*unstructured.Unstructured) {
+	if len(objects) == 0 {
+		return
+	}
+	f.of[definition] = objects
+	f.order = append(f.order, definition)
+	if definition == "customresourcedefinitions.apiextensions.k8s.io" {
+		for _, object := range objects {
+			f.defined = append(f.defined, object.GetName())
+		}
+	}
+}
+
+// phases sorts the objects as provisioner.ByKind does. That cannot tell custom resources by definitions of which only the
+// metadata was read, and these have to go before the workloads that see to their finalizers.
+func (f *findings) phases() []provisioner.Phase {
+	var others []*unstructured.Unstructured
+	custom := provisioner.Phase{Name: provisioner.PhaseCustom}
+	for _, name := range f.order {
+		if slices.Contains(f.defined, name) {
+			custom.Objects = append(custom.Objects, f.of[name]...)
+		} else {
+			others = append(others, f.of[name]...)
+		}
+	}
+	phases := provisioner.ByKind(others)
+	if len(custom.Objects) > 0 {
+		phases = append(phases, custom)
+	}
+	return phases
 }
 
 func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource, kind schema.GroupVersionKind, owner types.UID) ([]*unstructured.Unstructured, error) {

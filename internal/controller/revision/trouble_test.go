@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/provisioner"
 )
 
 func TestActiveStaysActiveWhenItsManifestsCannotBeReadForAMoment(t *testing.T) {
@@ -106,6 +107,44 @@ func TestTeardownWithLostManifestsTakesNothingForGoneWhileAnAPIServiceIsDown(t *
 	if s.exists("a") {
 		t.Error("an object is left behind")
 	}
+}
+
+func TestCustomResourcesThatAreFoundByTheirMarkComeAfterWorkloads(t *testing.T) {
+	s := newStage(t)
+	group := s.namespace + ".example.com"
+	crd := `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.` + group + `}
+spec:
+  group: ` + group + `
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+	instance := s.instance("app")
+	one := s.revise(instance, 1, crd, "{apiVersion: "+group+"/v1, kind: Widget, metadata: {name: w}}",
+		"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
+	s.until(instance, "active", s.is(one, v1alpha1.ConditionActive, ""))
+
+	found, err := s.control.Finder.Find(t.Context(), instance.UID)
+	s.must(err)
+	var got []string
+	for _, phase := range found.Phases {
+		for _, object := range phase.Objects {
+			got = append(got, phase.Name+" "+object.GetKind())
+		}
+	}
+	want := []string{
+		provisioner.PhaseCRDs + " CustomResourceDefinition", provisioner.PhaseWorkloads + " Pod", provisioner.PhaseCustom + " Widget",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what goes last goes first in a teardown (-want +got):\n%s", diff)
+	}
+	s.must(s.client.Delete(t.Context(), instance))
+	s.until(instance, "the instance is gone", func() bool {
+		return s.client.Get(t.Context(), client.ObjectKeyFromObject(instance), &v1alpha1.BundleInstance{}) != nil
+	})
 }
 
 // apiService makes an API service that nobody serves.
