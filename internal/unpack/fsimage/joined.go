@@ -18,6 +18,9 @@ type joined struct {
 
 // route gives the view that a name belongs to, and the name there.
 func (j *joined) route(name string) (FS, string) {
+	if !fs.ValidPath(name) {
+		return j.files, name // which says so
+	}
 	first, rest, deeper := strings.Cut(name, "/")
 	view, ok := j.folders[first]
 	switch {
