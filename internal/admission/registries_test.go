@@ -4,6 +4,8 @@ package admission
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,7 +17,9 @@ func registryYAML(name, rules string) string {
 
 func TestSchemaOfRegistryConfig(t *testing.T) {
 	with := func(rule string) string { return registryYAML("a", "{prefix: a.example.com, "+rule+"}") }
-	prefix := func(text string) string { return registryYAML("a", fmt.Sprintf("{prefix: %q, skipVerify: true}", text)) }
+	prefix := func(text string) string {
+		return registryYAML("a", fmt.Sprintf("{prefix: %q, skipVerify: true}", text))
+	}
 	mirror := func(more string) string { return with("mirrors: [{location: m.example.com" + more + "}]") }
 	const badPrefix = "spec.rules[0].prefix in body should match"
 	checkSchema(t, []schemaCase{
@@ -134,6 +138,31 @@ func manyCredentials(n int, secret string) string {
 	return strings.Join(rules, ", ")
 }
 
+func TestExampleOfRegistriesIsAccepted(t *testing.T) {
+	env := cluster.Env(t)
+	kubectl(t, env, "apply", "--dry-run=server", "--validate=strict", "-f", filepath.Join(mustDir(t), "..", "examples", "registries"))
+}
+
+func TestNodeRegistriesAreMountedWhereTheFlagSays(t *testing.T) {
+	env := cluster.Env(t)
+	dir := filepath.Join(mustDir(t), "components", "node-registries")
+	overlay, err := os.MkdirTemp(filepath.Dir(dir), "test-") // kustomize takes relative folders only
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(overlay) })
+	text := "resources: [../../manager]\ncomponents: [../node-registries]\n"
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	built := kubectl(t, env, "kustomize", overlay)
+	for _, want := range []string{"--registry-config=containers=/etc/rukpak/node", "mountPath: /etc/rukpak/node", "path: /etc/containers", "--leader-elect"} {
+		if !strings.Contains(built, want) {
+			t.Errorf("%q is not in the deployment", want)
+		}
+	}
+}
+
 func TestEveryChangeOfARuleNeedsGetOnItsSecrets(t *testing.T) {
 	env := cluster.Env(t)
 	user := "registry-" + env.NewNamespace(t)
@@ -149,4 +178,31 @@ func TestEveryChangeOfARuleNeedsGetOnItsSecrets(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { expect(t, test.want, dryPatch(acting, made, "", test.patch)) })
 	}
+}
+
+func TestRolesOverRegistryConfigs(t *testing.T) {
+	env := cluster.Env(t)
+	suffix := env.NewNamespace(t)
+	rights := func(verbs ...string) (all []right) {
+		for _, verb := range verbs {
+			all = append(all, right{verb, "rukpak.io", "registryconfigs", "", ""})
+		}
+		return all
+	}
+	secrets := []right{secretRight("get", ""), secretRight("list", "")}
+	for role, tc := range map[string]struct{ can, not []right }{
+		"rukpak-viewer": {rights("get", "list", "watch"), append(rights("create", "update", "patch", "delete"), secrets...)},
+		"rukpak-editor": {nil, append(rights("create", "update", "patch", "delete"), secrets...)},
+		"rukpak-admin":  {rights("get", "list", "create", "update", "patch", "delete"), append(secrets, right{"update", "rukpak.io", "registryconfigs/status", "", ""})},
+	} {
+		t.Run(role, func(t *testing.T) {
+			user := "registries-" + role + "-" + suffix
+			bindRole(t, env, user, "", role)
+			checkRights(t, user, tc.can, tc.not)
+		})
+	}
+	t.Run("manager", func(t *testing.T) {
+		can := append(rights("get", "list", "watch"), right{"patch", "rukpak.io", "registryconfigs/status", "", ""}, right{"watch", "", "configmaps", "rukpak-system", ""}, secretRight("watch", ""))
+		checkRights(t, manager, can, rights("create", "update", "patch", "delete"))
+	})
 }
