@@ -13,7 +13,9 @@ import (
 // InputError says what is wrong with content, parameters or configuration. It is final until one of them changes, so
 // nothing is tried again.
 type InputError struct {
-	File   string // slash-separated path in the content, "parameters" or "config"; "" if it concerns all of it
+	// File is a slash-separated path in the content, or "parameters" or "config" for these; "" if it concerns all of the
+	// content. A file of the content with one of these names is "./config".
+	File   string
 	Line   int    // in the file, from 1; 0 if it is not known
 	Object string // such as "Deployment.apps namespace/name"; "" if it is not known
 	Reason string // what is wrong and what to do about it, in one line
@@ -39,6 +41,28 @@ func (e *InputError) Error() string {
 func IsInputError(err error) bool {
 	var input *InputError
 	return errors.As(err, &input)
+}
+
+// IsConfigError reports whether err is bad input, and all that is bad is in the configuration.
+func IsConfigError(err error) bool {
+	faults := inputErrors(err)
+	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *InputError) bool { return fault.File != "config" })
+}
+
+func inputErrors(err error) []*InputError {
+	switch err := err.(type) { //nolint:errorlint // what is wrapped is looked at below
+	case *InputError:
+		return []*InputError{err}
+	case interface{ Unwrap() []error }:
+		var all []*InputError
+		for _, one := range err.Unwrap() {
+			all = append(all, inputErrors(one)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return inputErrors(err.Unwrap())
+	}
+	return nil
 }
 
 // Join makes one error of several faults, always in the same order: by file, line, object and reason, each only once.

@@ -78,3 +78,22 @@ func TestJoinedFaultsHaveOneOrder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestErrorsOfTheConfigurationAreToldFromThoseOfTheContent(t *testing.T) {
+	config, file := &provisioner.InputError{File: "config", Reason: "unknown field"}, &provisioner.InputError{File: "a.yaml", Reason: "no kind"}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"config":              {fmt.Errorf("render: %w", config), true},
+		"both":                {provisioner.Join([]*provisioner.InputError{config, file}), false},
+		"content":             {file, false},
+		"a file named config": {&provisioner.InputError{File: "./config"}, false},
+		"another error":       {errors.New("config"), false},
+		"none":                {nil, false},
+	} {
+		if got := provisioner.IsConfigError(test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

@@ -141,6 +141,15 @@ type PlanSummary struct {
 	Removed int64 `json:"removed"`
 	// unchanged is the number of objects that would stay as they are.
 	Unchanged int64 `json:"unchanged"`
+	// kept is the number of objects that are no longer part of the set but would stay.
+	// +optional
+	Kept int64 `json:"kept,omitempty"`
+	// conflicts is the number of objects that are somebody else's.
+	// +optional
+	Conflicts int64 `json:"conflicts,omitempty"`
+	// failing is the number of other objects at which activation would fail.
+	// +optional
+	Failing int64 `json:"failing,omitempty"`
 	// changes lists what would change, one line each, sorted; at most 100.
 	// +optional
 	// +listType=atomic
@@ -180,6 +189,13 @@ type PlannedChange struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Fields []string `json:"fields,omitempty"`
+	// moreFields is the number of fields that would change too but are not in that list.
+	// +optional
+	MoreFields int64 `json:"moreFields,omitempty"`
+	// unchecked is true if no dry run told the fields: they are what the
+	// manifest says beside what is live, and the API server has not checked them.
+	// +optional
+	Unchecked bool `json:"unchecked,omitempty"`
 }
 
 // InstanceRevision is one rendered state of a BundleInstance: the digest of

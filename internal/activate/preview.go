@@ -26,6 +26,8 @@ type Preview struct {
 	// Live is the object as it is, After as it would be, as the API server answers to a dry run. Live is nil if it is
 	// absent or not known; After is nil if the object would not be written, or a dry run could not tell.
 	Live, After *unstructured.Unstructured
+	// Expected is what the manifests alone make of Live where no dry run tells, nil else. The API server has not seen it.
+	Expected *unstructured.Unstructured
 	// Unchecked says in words why no dry run could tell what would come of the object.
 	Unchecked string
 }
@@ -35,7 +37,7 @@ type Preview struct {
 type Previews struct {
 	engine   *Engine
 	session  *session
-	unserved sync.Map // GroupVersionKind -> error
+	unserved sync.Map // GroupVersionKind -> unserved
 }
 
 // Previews returns previews of calls with these arguments.
@@ -56,12 +58,14 @@ func (p *Previews) Apply(ctx context.Context, source *unstructured.Unstructured)
 	kind := source.GroupVersionKind()
 	id := ownership.IDOf(source)
 	if known, ok := p.unserved.Load(kind); ok {
-		return failure(id, known.(error))
+		return p.inServedVersion(ctx, source, known.(unserved))
 	}
 	scope, err := p.session.scope(kind)
 	if err != nil {
 		if notServed(err) && !interrupted(err) {
-			p.unserved.Store(kind, err)
+			known := p.unservedKind(kind, err)
+			p.unserved.Store(kind, known)
+			return p.inServedVersion(ctx, source, known)
 		}
 		return failure(id, err)
 	}
@@ -85,7 +89,7 @@ func (p *Previews) Apply(ctx context.Context, source *unstructured.Unstructured)
 	case namespaceGoes(err):
 		return Preview{ObjectResult: ObjectResult{ID: t.id, Action: Waiting, Wait: fmt.Sprintf("namespace %s is being deleted", t.id.Namespace)}}
 	case err != nil:
-		return Preview{ObjectResult: failed(t.id, err), Live: preview.Live}
+		return Preview{ObjectResult: failed(t.id, err), Live: preview.Live, Expected: preview.Expected}
 	}
 	return preview
 }
@@ -183,11 +187,13 @@ func (p *Previews) change(ctx context.Context, t target, preview Preview, gone *
 	after, err := p.session.apply(ctx, t.desired, preview.Live.GetUID(), "")
 	switch {
 	case knowsNoDryRun(err):
-		preview.Unchecked = oneLine(err.Error())
+		preview.Unchecked, preview.Expected = oneLine(err.Error()), expected(t.desired, preview.Live, gone)
 		return preview, nil
 	case err != nil && !stale(err) && apierrors.IsInvalid(err) && onlyAsChange(ctx, p.session, t, err):
+		preview.Expected = expected(t.desired, preview.Live, gone)
 		return p.recreate(ctx, t, preview, err)
 	case err != nil:
+		preview.Expected = expected(t.desired, preview.Live, gone)
 		return preview, err
 	}
 	if preview.After = after; !gone.Empty() {
@@ -204,8 +210,7 @@ func (p *Previews) recreate(ctx context.Context, t target, preview Preview, refu
 	if preview.Action = Recreated; advice != "" {
 		preview.Action, preview.Err = Failed, immutable(t.id, refusal, advice)
 	}
-	preview.After = t.desired // what the API server would make of it can only be told once the old one is gone
-	return preview, nil
+	return preview, nil // what the API server would make of it can only be told once the old one is gone
 }
 
 // without asks what becomes of an object without some fields, of which some may have defaults.

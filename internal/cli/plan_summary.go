@@ -8,6 +8,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
+	"rukpak.io/rukpak/internal/plan"
 )
 
 // summaryText is the plan in a revision's status for people: one line a changed
@@ -15,22 +16,21 @@ import (
 // read without any right on Secrets.
 func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
 	var out strings.Builder
-	plan := revision.Status.Plan
+	of := revision.Status.Plan
 	fmt.Fprintln(&out, planTitle(revision, painter))
-	for _, change := range plan.Changes {
+	for _, change := range of.Changes {
 		fmt.Fprintln(&out, changeLine(change, painter))
 	}
-	if len(plan.Changes) > 0 {
+	if len(of.Changes) > 0 {
 		fmt.Fprintln(&out)
 	}
-	writeList(&out, painter.Bad("Would fail as things stand:"), plan.Problems)
-	writeList(&out, painter.Bad("The service account lacks:"), plan.MissingPermissions)
-	writeList(&out, "Images:", plan.Images)
-	if plan.Truncated {
+	writeList(&out, painter.Bad("Would fail as things stand:"), of.Problems)
+	writeList(&out, painter.Bad("The service account lacks:"), of.MissingPermissions)
+	writeList(&out, "Images:", of.Images)
+	if of.Truncated {
 		fmt.Fprintln(&out, painter.Faint("This is not all: the lists are cut."))
 	}
-	fmt.Fprintln(&out, painter.Bold(fmt.Sprintf("Plan: %d to add, %d to change, %d to remove, %d unchanged",
-		plan.Added, plan.Changed, plan.Removed, plan.Unchanged)))
+	fmt.Fprintln(&out, painter.Bold("Plan: "+plan.CountsIn(of).String()))
 	return out.String()
 }
 
@@ -64,9 +64,21 @@ func changeLine(change v1alpha1.PlannedChange, painter paint.Painter) string {
 	case change.Action == "Conflict":
 		line += " (is somebody else's)"
 	case len(change.Fields) > 0:
-		line += ": " + painter.Faint(paint.Clean(strings.Join(change.Fields, ", ")))
+		line += ": " + painter.Faint(paint.Clean(fieldsText(change)))
+	}
+	if change.Unchecked {
+		line += " (not checked by the API server)"
 	}
 	return line
+}
+
+// fieldsText names the fields of the list, and says how many there are beside them.
+func fieldsText(change v1alpha1.PlannedChange) string {
+	text := strings.Join(change.Fields, ", ")
+	if change.MoreFields > 0 {
+		text += fmt.Sprintf(" and %d more", change.MoreFields)
+	}
+	return text
 }
 
 func changeMark(action string) string {
@@ -95,4 +107,4 @@ func writeList(out *strings.Builder, title string, lines []string) {
 }
 
 // changes says whether activation would change anything.
-func changes(plan *v1alpha1.PlanSummary) bool { return plan.Added+plan.Changed+plan.Removed > 0 }
+func changes(of *v1alpha1.PlanSummary) bool { return of.Added+of.Changed+of.Removed > 0 }

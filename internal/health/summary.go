@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // Item is the health of one named object.
@@ -48,7 +50,7 @@ func Summarize(items []Item, named int) Summary {
 	case s.InProgress > 0:
 		s.Status = InProgress
 	default:
-		s.Message = fmt.Sprintf("all %d objects are current", s.Total)
+		s.Message = plural.All(s.Total, "object") + " current"
 		return s
 	}
 	slices.SortFunc(rest, func(a, b Item) int {

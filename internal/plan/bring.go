@@ -43,6 +43,15 @@ func bringingOf(objects []*unstructured.Unstructured) bringing {
 	return b
 }
 
+// completed is what the API server makes of an object once a definition of the set is there: without fields that it does
+// not know, with its defaults.
+func (b bringing) completed(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if d := b.definitions[object.GroupVersionKind().GroupKind()]; d != nil {
+		return d.completed(object)
+	}
+	return object
+}
+
 func text(object *unstructured.Unstructured, path ...string) string {
 	found, _, _ := unstructured.NestedString(object.Object, path...)
 	return found

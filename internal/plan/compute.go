@@ -139,22 +139,32 @@ func (c *computation) object(ctx context.Context, object *unstructured.Unstructu
 	}
 	change := changeOf(preview)
 	if preview.Err != nil && preview.Action != activate.Collision {
-		if after, fault, known := c.bringing.judge(object, preview); known {
-			change.After = after
-			if change.Problem = nil; fault != "" {
-				change.Problem = &Problem{Reason: string(activate.Rejected), Message: change.ID().String() + ": " + fault}
-			}
-			return change, nil
-		}
-		change.Problem = problemOf(preview, object)
-	}
-	if preview.Live != nil && preview.After != nil {
-		change.Fields, change.MoreFields = fieldsBetween(preview.Live, preview.After)
-		if len(change.Fields) == 0 && change.Action == Alter && change.Problem == nil && !change.Adopted && !change.Recreated {
-			change.Action = Unchanged
+		after, fault, known := c.bringing.judge(object, preview)
+		change.After = after
+		switch {
+		case !known:
+			change.Problem = problemOf(preview, object)
+		case fault != "":
+			change.Problem = &Problem{Reason: string(activate.Rejected), Message: change.ID().String() + ": " + fault}
 		}
 	}
+	c.compare(&change, preview)
 	return change, nil
+}
+
+// compare tells the fields that differ: by what a dry run answered, or else by what the manifest says.
+func (c *computation) compare(change *Change, preview activate.Preview) {
+	after := preview.After
+	if after == nil && preview.Expected != nil {
+		after, change.Unchecked = c.bringing.completed(preview.Expected), true
+	}
+	if preview.Live == nil || after == nil {
+		return
+	}
+	change.Fields, change.MoreFields = fieldsBetween(preview.Live, after)
+	if len(change.Fields) == 0 && change.Action == Alter && change.Problem == nil && !change.Adopted && !change.Recreated && !change.Unchecked {
+		change.Action = Unchanged
+	}
 }
 
 func changeOf(preview activate.Preview) Change {
@@ -169,7 +179,7 @@ func changeOf(preview activate.Preview) Change {
 		change.Adopted = true
 	case activate.Recreated:
 		change.Recreated = true
-		change.Note = "it is deleted and created, since a field cannot be changed"
+		change.Note = "it is deleted and created, since a field cannot be changed; what others wrote into it is lost"
 	case activate.Waiting:
 		change.Note = preview.Wait + ": activation waits until that is done"
 		if preview.Live == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -195,14 +196,54 @@ func TestNewVersionOfTheSchemaCounts(t *testing.T) {
 	versions, _, _ := unstructured.NestedSlice(next.Object, "spec", "versions")
 	schema := versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
 	schema["colour"] = map[string]any{"type": "string"}
+	schema["parts"] = map[string]any{"type": "integer", "default": int64(3)}
 	next = set(next, versions, "spec", "versions")
 	painted := set(widget(t, s.namespace, "w"), "red", "spec", "colour")
 	p := s.plan(objects{crd, widget(t, s.namespace, "w")}, objects{next, painted})
-	if c := s.change(p, "Widget", "w"); c.Problem != nil || c.After == "" || c.Action != plan.Alter {
+	c := s.change(p, "Widget", "w")
+	if c.Problem != nil || c.After == "" || c.Action != plan.Alter || !c.Unchecked {
 		t.Errorf("%+v", c)
 	}
-	if c := s.change(p, "CustomResourceDefinition", crd.GetName()); len(c.Fields) != 1 || !strings.Contains(c.Fields[0].Path, "colour") {
+	if diff := cmp.Diff([]string{`spec.colour: none -> "red"`, "spec.parts: none -> 3"}, told(c)); diff != "" {
+		t.Errorf("what no dry run tells (-want +got):\n%s", diff)
+	}
+	if c := s.change(p, "CustomResourceDefinition", crd.GetName()); len(c.Fields) != 2 || !strings.Contains(c.Fields[0].Path, "colour") {
 		t.Errorf("%v", told(c))
+	}
+}
+
+// TestFieldsAreToldOfAVersionThatComesWithItsDefinition has a custom resource that moves to a version which only the new
+// definition serves.
+func TestFieldsAreToldOfAVersionThatComesWithItsDefinition(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	crd := widgets(t, s.namespace)
+	t.Cleanup(func() { _ = s.admin.Delete(context.Background(), crd.DeepCopy()) })
+	old := objects{crd, set(widget(t, s.namespace, "w"), "blue", "metadata", "labels", "colour")}
+	s.activate(crd, widget(t, s.namespace, "w"))
+	s.activate(old...) // by server-side apply
+	s.options.Earlier = func(id ownership.ID) []*unstructured.Unstructured {
+		for _, object := range s.in(old) {
+			if ownership.IDOf(object) == id {
+				return objects{object}
+			}
+		}
+		return nil
+	}
+	next := crd.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(next.Object, "spec", "versions")
+	second := runtime.DeepCopyJSONValue(versions[0]).(map[string]any)
+	second["name"], second["storage"] = "v2", false
+	next = set(next, append(versions, second), "spec", "versions")
+	moved := set(widget(t, s.namespace, "w"), int64(2), "spec", "size")
+	moved.SetAPIVersion(s.namespace + ".example.com/v2")
+	c := s.change(s.plan(old, objects{next, moved}), "Widget", "w")
+	want := []string{
+		fmt.Sprintf("apiVersion: %q -> %q", s.namespace+".example.com/v1", s.namespace+".example.com/v2"),
+		`metadata.labels: {"colour":"blue"} -> none`, "spec.size: 1 -> 2",
+	}
+	if diff := cmp.Diff(want, told(c)); diff != "" || c.Action != plan.Alter || !c.Unchecked || c.After == "" || c.Problem != nil {
+		t.Errorf("%+v (-want +got):\n%s", c, diff)
 	}
 }
 
@@ -267,13 +308,17 @@ func TestImmutableFieldsAndRefusals(t *testing.T) {
 	moved := set(web, map[string]any{"app": "web", "v": "2"}, "spec", "selector", "matchLabels")
 	moved = set(moved, map[string]any{"app": "web", "v": "2"}, "spec", "template", "metadata", "labels")
 	bad := set(deployment(t, "bad", "example.com/web:1"), int64(-1), "spec", "replicas")
+	s.options.Earlier = func(ownership.ID) []*unstructured.Unstructured { return s.in(objects{web}) }
 	p := s.plan(objects{web}, objects{moved, bad})
 	c := s.change(p, "Deployment", "web")
 	if c.Action != plan.Alter || c.Problem == nil || c.Problem.Reason != string(activate.ImmutableField) || !cmp.Equal(c.Problem.Fields, []string{"spec.selector"}) {
 		t.Errorf("%+v %+v", c, c.Problem)
 	}
-	if len(c.Fields) == 0 {
-		t.Error("no field is told")
+	want := []string{
+		`spec.selector.matchLabels.v: none -> "2"`, `spec.template.metadata.labels.v: none -> "2"`,
+	}
+	if diff := cmp.Diff(want, told(c)); diff != "" || !c.Unchecked {
+		t.Errorf("only what the manifest changes is told, unchecked (-want +got):\n%s", diff)
 	}
 	if c := s.change(p, "Deployment", "bad"); c.Action != plan.Add || c.Problem == nil || !cmp.Equal(c.Problem.Fields, []string{"spec.replicas"}) {
 		t.Errorf("%+v %+v", c, c.Problem)

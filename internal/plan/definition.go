@@ -77,6 +77,21 @@ func (d *definition) fault(object *unstructured.Unstructured) string {
 	return check.fault(object.DeepCopy().Object)
 }
 
+// completed is the object as the API server stores it, as far as the schema can be read.
+func (d *definition) completed(object *unstructured.Unstructured) *unstructured.Unstructured {
+	check := d.versions[object.GroupVersionKind().Version]
+	if check == nil {
+		return object
+	}
+	if check.once.Do(check.prepare); check.err != nil || check.structural == nil {
+		return object
+	}
+	object = object.DeepCopy()
+	pruning.Prune(object.Object, check.structural, true)
+	defaulting.Default(object.Object, check.structural)
+	return object
+}
+
 func (c *checker) prepare() {
 	if c.raw == nil {
 		return // the API server demands a schema

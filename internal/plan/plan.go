@@ -71,6 +71,9 @@ type Change struct {
 	// After names what has to come before, when the same bundle brings it: a definition or a namespace. Then only the
 	// schema has been checked.
 	After string `json:"after,omitempty"`
+	// Unchecked is true if no dry run told the fields: they are what the manifest says beside what is live, and the API
+	// server has not checked them.
+	Unchecked bool `json:"unchecked,omitempty"`
 	// Adopted is true if the object is taken from somebody else, Recreated if it is deleted and created.
 	Adopted   bool `json:"adopted,omitempty"`
 	Recreated bool `json:"recreated,omitempty"`
@@ -126,8 +129,10 @@ func (p *Plan) ProblemLines() []string {
 }
 
 // Summary is one line of counts.
-func (p *Plan) Summary() string {
-	c := p.Counts
+func (p *Plan) Summary() string { return p.Counts.String() }
+
+// String is one line for people. It is the same wherever a plan is summed up.
+func (c Counts) String() string {
 	parts := []string{
 		fmt.Sprintf("%d to add", c.Add), fmt.Sprintf("%d to change", c.Change), fmt.Sprintf("%d to remove", c.Remove),
 		fmt.Sprintf("%d unchanged", c.Unchanged),

@@ -26,8 +26,8 @@ type RenderOptions struct {
 	Objects func(ownership.ID) *unstructured.Unstructured
 }
 
-// Render writes a plan for people: an object a paragraph, a field a line, then problems, what the account lacks, images
-// and the counts.
+// Render writes a plan for people: an object a paragraph with what would fail at it, a field a line, then what the account
+// lacks, images and the counts.
 func Render(w io.Writer, p *Plan, options RenderOptions) error {
 	if options.Width == 0 {
 		options.Width = 100
@@ -39,7 +39,6 @@ func Render(w io.Writer, p *Plan, options RenderOptions) error {
 	if len(p.Changes) > 0 {
 		r.out.WriteByte('\n')
 	}
-	r.section(bad, "Would fail as things stand:", p.ProblemLines())
 	r.section(bad, "The service account lacks:", p.Missing)
 	r.section("", "Images:", p.Images)
 	r.line(bold, "", "Plan: "+p.Summary())
@@ -108,6 +107,9 @@ func (r *renderer) change(change Change) {
 	if change.After != "" {
 		remarks = append(remarks, "after "+change.After)
 	}
+	if change.Unchecked {
+		remarks = append(remarks, "not checked by the API server")
+	}
 	if change.Action == Keep {
 		remarks = append(remarks, "kept")
 	}
@@ -120,7 +122,8 @@ func (r *renderer) change(change Change) {
 	}
 	r.line(code, "", title)
 	if change.Problem != nil {
-		r.line(bad, "    ", "! "+strings.TrimPrefix(change.Problem.Message, change.ID().String()+": "))
+		message := strings.TrimPrefix(change.Problem.Message, change.ID().String())
+		r.line(bad, "    ", "! "+strings.TrimLeft(message, ": "))
 	}
 	for _, field := range change.Fields {
 		r.field(field)

@@ -114,6 +114,7 @@ func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error
 	if err != nil {
 		return err
 	}
+	had := bundle.Status.ProvisionerClassName
 	bundle.Status.ProvisionerClassName = found.Name
 	session, err := c.Contents.Begin()
 	if err != nil {
@@ -121,7 +122,7 @@ func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error
 	}
 	defer session.Close()
 	fetch := &fetch{
-		controller: c, bundle: bundle,
+		controller: c, bundle: bundle, had: had,
 		to: source.Destination{Session: session, Budget: unpack.NewBudget(c.Limits)},
 	}
 	return fetch.run(ctx)

@@ -24,6 +24,7 @@ const maxConflicts = 20
 type fetch struct {
 	controller *Controller
 	bundle     *v1alpha1.Bundle
+	had        string // the class that the status names already
 	to         source.Destination
 	opened     []source.Source
 	kinds      []string
@@ -63,6 +64,7 @@ func (f *fetch) resolve(ctx context.Context) error {
 		return err
 	}
 	before := f.bundle.DeepCopy()
+	before.Status.ProvisionerClassName = f.had // the answer to the patch would take back what it does not hold
 	f.bundle.Status.Sources = resolved
 	message := resolvedMessage(f.bundle)
 	conditions := conditionsOf(f.bundle)

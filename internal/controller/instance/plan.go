@@ -13,6 +13,8 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/plan"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // Planner says what a revision would do.
@@ -122,12 +124,12 @@ func numberOf(revision *v1alpha1.InstanceRevision) int64 {
 
 // PlanMessage is the one line that sums up a plan.
 func PlanMessage(p *v1alpha1.PlanSummary) string {
-	message := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", p.Added, p.Changed, p.Removed, p.Unchanged)
-	if n := len(p.Problems); n > 0 {
-		message += fmt.Sprintf("; %d problems, the first: %s", n, p.Problems[0])
+	message := plan.CountsIn(p).String()
+	if len(p.Problems) > 0 {
+		message += "; the first problem: " + p.Problems[0]
 	}
 	if n := len(p.MissingPermissions); n > 0 {
-		message += fmt.Sprintf("; the service account lacks %d permissions, the first: %s", n, p.MissingPermissions[0])
+		message += fmt.Sprintf("; the service account lacks %s, the first: %s", plural.Of(n, "permission"), p.MissingPermissions[0])
 	}
 	return message
 }

@@ -105,8 +105,10 @@ func refusal(w *work, err error) error {
 	if errors.As(err, &unknown) {
 		return &Hold{Reason: v1alpha1.ReasonUnknownKind, Message: err.Error(), Retry: true}
 	}
-	var input *provisioner.InputError
-	if errors.As(err, &input) {
+	if provisioner.IsConfigError(err) {
+		return &Hold{Reason: v1alpha1.ReasonInvalidConfig, Message: status.OneLine(err.Error())}
+	}
+	if provisioner.IsInputError(err) {
 		return &Hold{Reason: v1alpha1.ReasonInvalidContent, Message: status.OneLine(err.Error())}
 	}
 	return &Hold{

@@ -109,6 +109,9 @@ func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRe
 		conditions.False(v1alpha1.ConditionReady, reason, message)
 	case isTrue(current, v1alpha1.ConditionHealthy):
 		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
+	case isTrue(current, v1alpha1.ConditionFailed):
+		failed := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionFailed)
+		conditions.False(v1alpha1.ConditionReady, failed.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, failed.Message))
 	default:
 		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInProgress, fmt.Sprintf("revision %d is active", current.Spec.Number))
 		if healthy := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionHealthy); healthy != nil {

@@ -98,6 +98,12 @@ func TestStatusTellsHowFarTheNewestRevisionIs(t *testing.T) {
 			pending: "app-2",
 		},
 		{
+			name:      "active and past its deadline for being healthy: it is not in progress",
+			revisions: []v1alpha1.InstanceRevision{state(1, planned, approved, active, no("Healthy", "InProgress"), yes("Failed", "DeadlineExceeded"))},
+			want:      map[string]string{"Ready": "False DeadlineExceeded", "Progressing": "False DeadlineExceeded", "Approved": "True Approved", "Healthy": "False InProgress"},
+			active:    "app-1",
+		},
+		{
 			name: "a new one was denied",
 			revisions: []v1alpha1.InstanceRevision{
 				state(1, planned, approved, active, healthy), state(2, planned, no("Approved", "Denied"), yes("Denied", "Denied")),

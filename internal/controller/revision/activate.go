@@ -16,6 +16,7 @@ import (
 	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // permissionsPause is the time after which an account that lacked permissions
@@ -31,6 +32,9 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	loaded, err := c.Manifests.Load(ctx, w.target)
 	if err != nil {
 		return unreadable(w.target, err)
+	}
+	if err := c.noteReclaim(ctx, w); err != nil {
+		return err
 	}
 	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
 		return err
@@ -148,7 +152,7 @@ func (c *Controller) record(w *work, result activate.Result) {
 func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, objects int) {
 	now := metav1.Now()
 	target.Status.ProgressAt = &now
-	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, fmt.Sprintf("all %d objects are applied", objects))
+	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, plural.All(objects, "object")+" applied")
 	if approved := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionApproved); approved != nil {
 		c.Metrics.Activated(time.Since(approved.LastTransitionTime.Time))
 	}
@@ -181,7 +185,7 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 }
 
 func missingMessage(target *v1alpha1.InstanceRevision, missing []string) string {
-	message := fmt.Sprintf("nothing is applied: ServiceAccount %q lacks %d permissions: ", target.Spec.ServiceAccountName, len(missing))
+	message := fmt.Sprintf("nothing is applied: ServiceAccount %q lacks %s: ", target.Spec.ServiceAccountName, plural.Of(len(missing), "permission"))
 	for i, line := range missing {
 		if i > 0 {
 			message += "; "
