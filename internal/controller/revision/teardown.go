@@ -143,7 +143,7 @@ func (c *Controller) account(ctx context.Context, instance *v1alpha1.BundleInsta
 }
 
 // retains says whether the objects stay: as the instance's annotation says,
-// and else the class of the newest activated revision.
+// and else the class of the newest activated revision, also if it is gone.
 func (c *Controller) retains(ctx context.Context, w *work) (bool, error) {
 	switch policy := v1alpha1.ReclaimPolicy(w.instance.Annotations[v1alpha1.AnnotationReclaimPolicy]); policy {
 	case v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete:
@@ -156,7 +156,7 @@ func (c *Controller) retains(ctx context.Context, w *work) (bool, error) {
 		policy := &v1alpha1.ProvisionerClass{}
 		err := c.Client.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, policy)
 		if apierrors.IsNotFound(err) {
-			return false, nil
+			return revision.Annotations[v1alpha1.AnnotationReclaimPolicy] == string(v1alpha1.ReclaimRetain), nil
 		}
 		return policy.Spec.ReclaimPolicy == v1alpha1.ReclaimRetain, err
 	}
