@@ -97,12 +97,21 @@ func isCNABBundle(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "application/vnd.cnab.") && endsWith(subtypeOf(mediaType), "json")
 }
 
+// endings of filesystem images, which are read in place: see package fsimage.
+var endings = map[string]string{
+	"x-iso9660-image": ".iso", "vnd.efi.iso": ".iso", "vnd.squashfs": ".squashfs", "x-squashfs-image": ".squashfs",
+	"x-raw-disk-image": ".img", "vnd.efi.img": ".img",
+}
+
 func ending(mediaType string) string {
 	subtype := subtypeOf(mediaType)
 	for _, kind := range []string{"yaml", "json", "wasm"} {
 		if subtype == kind || subtype == "x-"+kind || subtype == "vnd."+kind || strings.HasSuffix(subtype, "+"+kind) {
 			return "." + kind
 		}
+	}
+	if known, ok := endings[subtype]; ok {
+		return known
 	}
 	if strings.HasPrefix(subtype, "vnd.wasm.content.layer.") || strings.HasPrefix(subtype, "vnd.module.wasm.content.layer.") {
 		return ".wasm"

@@ -64,6 +64,9 @@ func (u *unpacking) entry(header *tar.Header, r io.Reader) error {
 	if err := u.budget.entry(); err != nil {
 		return err
 	}
+	if u.format.Chart { // Helm packs charts on Windows with its separators, and reads them so
+		header.Name = strings.ReplaceAll(header.Name, `\`, "/")
+	}
 	if err := u.checkName(header.Name); err != nil {
 		return err
 	}
