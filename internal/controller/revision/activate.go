@@ -36,9 +36,6 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if err := c.noteReclaim(ctx, w); err != nil {
 		return err
 	}
-	if err := c.noteReclaim(ctx, w); err != nil {
-		return err
-	}
 	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
 		return err
 	}
