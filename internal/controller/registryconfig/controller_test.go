@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,9 +29,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/registry"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/registry/rules"
+	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/testenv"
+	"rukpak.io/rukpak/internal/testenv/ociregistry"
 	"rukpak.io/rukpak/internal/testenv/pki"
 )
 
@@ -323,5 +329,50 @@ func TestFilesThatDoNotParseAreRefusedAtTheStart(t *testing.T) {
 		if _, err := OpenFiles(t.Context(), place); err == nil {
 			t.Errorf("%q is taken", place)
 		}
+	}
+}
+
+// TestAFetchGoesWhereTheObjectsSay is the whole way: objects and Secrets in the
+// API server, real registries, and content that comes from the mirror.
+func TestAFetchGoesWhereTheObjectsSay(t *testing.T) {
+	r := start(t)
+	mirror := ociregistry.New(t, ociregistry.Options{TLS: true, User: "m", Password: "of-the-mirror"})
+	store, err := content.OpenDisk(t.Context(), t.TempDir(), content.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	login := registry.Login{}
+	login.Username, login.Password = "m", "of-the-mirror"
+	pusher := oci.New(nil, oci.Options{Transport: mirror.Transport()})
+	files := fstest.MapFS{"a.yaml": {Data: []byte("a: 1\n")}}
+	if _, err := pusher.Push(t.Context(), oci.Source{Ref: mirror.Host() + "/cache/team/app:1", Credentials: registry.NewKeychain([]registry.Login{login})}, files); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.namespace, Name: name} }
+	r.create(t, &corev1.Secret{ObjectMeta: in("login"), Type: corev1.SecretTypeBasicAuth, StringData: map[string]string{"username": "m", "password": "of-the-mirror"}})
+	r.create(t, &corev1.ConfigMap{ObjectMeta: in("authority"), Data: map[string]string{"ca.crt": string(mirror.CA())}})
+	r.apply(t, "whole", fmt.Sprintf(`
+- prefix: nowhere.example.com
+  mirrorOnly: true
+  mirrors: [{location: "%s/cache", credentials: {name: login}}]
+- prefix: "%s"
+  ca: {configMap: {name: authority}}
+`, mirror.Host(), mirror.Host()))
+	eventually(t, r.ready("whole", v1alpha1.ReasonInForce, "2"))
+
+	fetcher := oci.New(store, oci.Options{Registries: r.config})
+	src := oci.Source{Ref: "nowhere.example.com/team/app:1"}
+	var pinned source.Pinned
+	eventually(t, func(ctx context.Context) (err error) {
+		pinned, err = fetcher.Resolve(ctx, src)
+		return err
+	})
+	if !strings.HasPrefix(pinned.Ref, "nowhere.example.com/team/app@sha256:") {
+		t.Errorf("the name is not that of the user: %s", pinned.Ref)
+	}
+	tree, _, err := fetcher.Fetch(t.Context(), src, pinned)
+	if err != nil || tree.Files != 1 {
+		t.Errorf("got %d files, %v", tree.Files, err)
 	}
 }
