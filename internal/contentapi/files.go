@@ -149,7 +149,7 @@ func writeList(out *bufio.Writer, found *opened, asked listing) error {
 			return errEnough
 		}
 		count, last = count+1, name
-		if err := writeFile(out, entry, name, count > 1); err != nil {
+		if err := writeFile(out, found.tree, entry, name, count > 1); err != nil {
 			return err
 		}
 		if entry.IsDir() && !asked.recursive {
@@ -168,12 +168,16 @@ func writeList(out *bufio.Writer, found *opened, asked listing) error {
 	return err
 }
 
-func writeFile(out io.Writer, entry fs.DirEntry, name string, more bool) error {
+func writeFile(out io.Writer, tree fs.FS, entry fs.DirEntry, name string, more bool) error {
 	info, err := entry.Info()
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(fileOf(name, info))
+	file := fileOf(name, info)
+	if file.Type == contentv1.TypeLink && file.Target == "" { // one inside an image
+		file.Target, _ = fs.ReadLink(tree, name) // a broken one is listed without
+	}
+	text, err := json.Marshal(file)
 	if err != nil {
 		return err
 	}

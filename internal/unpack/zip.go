@@ -80,6 +80,12 @@ func (u *unpacking) apart(archive zipArchive, entries []zipEntry, end int64) err
 			return u.name(errors.New("its bytes are not inside the archive"), e.name)
 		}
 		e.offset, free = data, data+e.packed
+		if e.flags&zipDescriptor != 0 {
+			if err := archive.checkDescriptor(free, e.crc); err != nil {
+				return u.name(err, e.name)
+			}
+			free += zipDescriptorSize
+		}
 	}
 	return nil
 }
@@ -120,6 +126,22 @@ func (z zipArchive) checkLocal(e *zipEntry) (int64, error) {
 		return 0, fmt.Errorf("the directory and the header of the entry say different things of its %s", differs)
 	}
 	return e.offset + zipLocalSize + int64(len(rest)), nil
+}
+
+// checkDescriptor compares the checksum that follows the bytes of an entry,
+// perhaps behind a number that says so.
+func (z zipArchive) checkDescriptor(offset int64, crc uint32) error {
+	data, err := z.read(offset, zipDescriptorSize)
+	if err != nil {
+		return err
+	}
+	if little.Uint32(data) == zipDescriptorSign {
+		data = data[4:]
+	}
+	if little.Uint32(data) != crc {
+		return errors.New("the directory and what follows the bytes of the entry say different things of its checksum")
+	}
+	return nil
 }
 
 func (u *unpacking) zipEntries(archive zipArchive, entries []zipEntry) error {

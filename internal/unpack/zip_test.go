@@ -102,7 +102,7 @@ func zipOf(t testing.TB, files ...zipFile) []byte {
 		little.PutUint32(e.central[42:], uint32(e.offset))
 		out = append(append(append(append(out, e.local...), e.localName...), e.localExtra...), e.packed...)
 		if f.stream {
-			out = little.AppendUint32(out, 0x08074b50)
+			out = little.AppendUint32(out, zipDescriptorSign)
 			out = little.AppendUint32(out, crc)
 			out = little.AppendUint32(out, uint32(len(e.packed)))
 			out = little.AppendUint32(out, uint32(len(f.body)))
@@ -292,6 +292,7 @@ func TestUnsafeZipsAreRefusedByName(t *testing.T) {
 		"OtherLocalFlags":        {zipOf(t, zipFile{name: "a", body: "x", edit: central(8, 1)}), "a", "say different things of its flags"},
 		"OtherLocalSize":         {zipOf(t, zipFile{name: "a", body: "x", edit: func(e *zipEdit) { e.local[22]++ }}), "a", "say different things of its size"},
 		"OtherLocalChecksum":     {zipOf(t, zipFile{name: "a", body: "x", edit: func(e *zipEdit) { e.local[14]++ }}), "a", "say different things of its size or checksum"},
+		"OtherTrailingChecksum":  {otherTrailer(t), "a", "what follows the bytes of the entry say different things of its checksum"},
 		"FolderWithoutSlash":     {zipOf(t, zipFile{name: "a", mode: 0o040755}), "a", "whether it is a folder"},
 		"DOSFolderWithoutSlash":  {zipOf(t, zipFile{name: "a", edit: func(e *zipEdit) { e.central[5] = 0; e.central[38] = 0x10 }}), "a", "whether it is a folder"},
 		"FileWithSlash":          {zipOf(t, zipFile{name: "a/", mode: 0o100644}), "a/", "whether it is a folder"},
@@ -361,6 +362,13 @@ func zipEntriesOff(data []byte, by int) []byte {
 func zipPart(data []byte) []byte {
 	data = bytes.Clone(data)
 	data[len(data)-zipEndSize+4] = 1
+	return data
+}
+
+func otherTrailer(t *testing.T) []byte {
+	t.Helper()
+	data := zipOf(t, zipFile{name: "a", body: "text", stream: true})
+	data[bytes.Index(data, little.AppendUint32(nil, zipDescriptorSign))+4]++
 	return data
 }
 

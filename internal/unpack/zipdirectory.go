@@ -19,6 +19,9 @@ const (
 	zip64EndSign    = 0x06064b50
 	zip64LocateSign = 0x07064b50
 
+	zipDescriptorSign = 0x08074b50
+	zipDescriptorSize = 12 // without the number
+
 	zipLocalSize    = 30
 	zipEntrySize    = 46
 	zipEndSize      = 22

@@ -3,7 +3,6 @@
 package fsimage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -79,20 +78,6 @@ func Open(r io.ReaderAt, size int64) (FS, Kind, error) {
 		return nil, "", ErrNoImage
 	}
 	return newDisk(r, parts), Disk, nil
-}
-
-// KindOf tells from the first bytes what an image is, or "". It wants the first
-// 33 KiB, or all.
-func KindOf(head []byte) Kind {
-	for _, driver := range drivers {
-		if driver.begins(head) {
-			return driver.kind
-		}
-	}
-	if len(head) >= 520 && (bytes.HasPrefix(head[512:], []byte(gptMagic)) || hasBootRecord(head)) {
-		return Disk
-	}
-	return ""
 }
 
 func openVolume(r io.ReaderAt, size int64, head []byte) (Kind, FS, error) {
