@@ -26,6 +26,8 @@ func main() {
 	flag.StringVar(&options.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
 	flag.StringVar(&options.ContentAddress, "content-api-bind-address", ":8443", "address of the content API, served by the manager that leads; 0 for none")
 	flag.StringVar(&options.ContentAdvertise, "content-api-advertise-address", "", "IP address at which the API server reaches the content API, put behind its Service; not set where others do that")
+	flag.StringVar(&options.ArtifactAddress, "artifact-bind-address", "0", "address at which archives of bundles that are published to Flux are served, by plain HTTP and under URLs that cannot be guessed; 0 for none")
+	flag.StringVar(&options.ArtifactURL, "artifact-base-url", "http://rukpak-content.rukpak-system.svc", "URL by which Flux reaches the artifacts")
 	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let only one of several managers act")
 	flag.StringVar(&options.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; not set means the manager's own")
 	flag.IntVar(&options.Workers, "workers", 8, "number of objects of a kind that are reconciled at the same time")

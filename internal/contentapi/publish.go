@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,7 @@ type publisher struct {
 	keys      *keyring
 	advertise string
 	port      int32
+	artifacts int32 // port of archives for Flux, 0 for none
 	log       logr.Logger
 	missing   bool // has been said
 }
@@ -131,7 +133,7 @@ func (p *publisher) endpoint(ctx context.Context, namespace, service string) err
 	if p.advertise == "" {
 		return nil
 	}
-	wanted := endpointSlice(namespace, service, p.advertise, p.port)
+	wanted := endpointSlice(namespace, service, p.advertise, p.port, p.artifacts)
 	present := &discoveryv1.EndpointSlice{}
 	err := p.client.Get(ctx, client.ObjectKeyFromObject(wanted), present)
 	if apierrors.IsNotFound(err) {
@@ -153,10 +155,14 @@ func (p *publisher) endpoint(ctx context.Context, namespace, service string) err
 	return p.client.Update(ctx, present)
 }
 
-func endpointSlice(namespace, service, address string, port int32) *discoveryv1.EndpointSlice {
+func endpointSlice(namespace, service, address string, port, artifacts int32) *discoveryv1.EndpointSlice {
 	kind := discoveryv1.AddressTypeIPv4
 	if strings.Contains(address, ":") {
 		kind = discoveryv1.AddressTypeIPv6
+	}
+	ports := []discoveryv1.EndpointPort{{Name: new("https"), Port: new(port), Protocol: new(corev1.ProtocolTCP)}}
+	if artifacts != 0 {
+		ports = append(ports, discoveryv1.EndpointPort{Name: new("artifacts"), Port: new(artifacts), Protocol: new(corev1.ProtocolTCP)})
 	}
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
@@ -168,6 +174,6 @@ func endpointSlice(namespace, service, address string, port int32) *discoveryv1.
 		},
 		AddressType: kind,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(port)}},
+		Ports:       ports,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -43,6 +44,9 @@ type Metrics interface {
 type Config struct {
 	Address   string // where to listen, such as ":8443"
 	Advertise string // address of this Pod, told to the Service's EndpointSlice; "" where others do that
+	// Artifacts is where a server of Artifacts listens, told to the Service too;
+	// "" or "0" for nowhere.
+	Artifacts string
 	API       kubernetes.Interface
 	Client    client.Client // cached reads of Bundles and InstanceRevisions
 	Live      client.Client // uncached, for Secrets and for what makes the server known
@@ -96,7 +100,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("content API: %w", err)
 	}
-	publisher := &publisher{client: s.Live, keys: s.keys, advertise: s.Advertise, port: portOf(listener), log: s.Log}
+	publisher := &publisher{client: s.Live, keys: s.keys, advertise: s.Advertise, port: portOf(listener), artifacts: portIn(s.Artifacts), log: s.Log}
 	if err := publisher.prepare(ctx); err != nil {
 		s.Log.Error(err, "content API not announced yet; tried again")
 	}
@@ -125,6 +129,19 @@ func portOf(listener net.Listener) int32 {
 		return int32(address.Port) //nolint:gosec // a port fits
 	}
 	return 0
+}
+
+// portIn gives the port of an address, 0 if it has none.
+func portIn(address string) int32 {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int32(port)
 }
 
 // logWriter takes what net/http complains of, such as clients that break off.

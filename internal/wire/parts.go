@@ -112,6 +112,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
 		func() error { return p.registryConfig(mgr) },
 		func() error { return p.contentAPI(mgr) },
+		func() error { return p.artifacts(mgr) },
 	}
 	for _, register := range registrations {
 		if err := register(); err != nil {

@@ -37,8 +37,12 @@ type Options struct {
 	// ContentAdvertise the IP address that its Service is to lead to.
 	ContentAddress   string
 	ContentAdvertise string
-	LeaderElection   bool
-	LeaderNamespace  string
+	// ArtifactAddress is where archives for Flux are served, "0" for nowhere, and
+	// ArtifactURL how Flux reaches it.
+	ArtifactAddress string
+	ArtifactURL     string
+	LeaderElection  bool
+	LeaderNamespace string
 	// RegistryFiles is "FORMAT=PATH" of registry configuration of the node, and
 	// RegistryNamespace where what RegistryConfigs name stands.
 	RegistryFiles     string
