@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,10 +24,17 @@ import (
 // Close. Its methods may be called from several goroutines. Errors are
 // *StoreError, *UnsafeError, or those of the reader that was given.
 type Session struct {
+	*session
+	scope string // of the layers that it finds and records
+}
+
+// session is what the views of one Session share.
+type session struct {
 	disk   *Disk
 	dir    string
 	temp   atomic.Int64
-	pinned pinned // guarded by disk.mu
+	pinned pinned   // guarded by disk.mu
+	came   sync.Map // Sum of each file that AddStream stored
 
 	closing sync.Once
 	damages int // of the disk when the session began
@@ -36,12 +44,27 @@ type Session struct {
 func (d *Disk) Begin() (*Session, error) {
 	d.mu.Lock()
 	d.works++
-	s := &Session{disk: d, dir: filepath.Join(d.dir, workName, strconv.Itoa(d.works)), damages: d.damages}
+	s := &Session{session: &session{disk: d, dir: filepath.Join(d.dir, workName, strconv.Itoa(d.works)), damages: d.damages}}
 	d.mu.Unlock()
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, d.failed("make a folder", err)
 	}
 	return s, nil
+}
+
+// In gives the same session with layers of its own: it finds only those that
+// were recorded in the same scope. Who has to show credentials for content, and
+// shows them only while the store lacks it, needs a scope for each tenant: else
+// to know a digest would be enough to read what another was given. Files are
+// stored once all the same.
+func (s *Session) In(scope string) *Session { return &Session{session: s.session, scope: scope} }
+
+// Key gives the key under which this session finds and records a layer.
+func (s *Session) Key(key LayerKey) LayerKey {
+	if suffix := " of " + s.scope; s.scope != "" && !strings.HasSuffix(key.Format, suffix) {
+		key.Format += suffix
+	}
+	return key
 }
 
 // Close ends the session and removes what it left half-done.
@@ -59,6 +82,7 @@ func (s *Session) Close() {
 // once more, works only if that says no, and then calls release.
 func (s *Session) Exclusive(ctx context.Context, key LayerKey) (release func(), err error) {
 	d := s.disk
+	key = s.Key(key)
 	for {
 		d.mu.Lock()
 		busy, ok := d.working[key]
@@ -84,6 +108,7 @@ func (s *Session) Exclusive(ctx context.Context, key LayerKey) (release func(), 
 
 // Layer gives the record of a layer, if the store has it and all its files.
 func (s *Session) Layer(key LayerKey) (Layer, bool) {
+	key = s.Key(key)
 	path := s.disk.layerPath(key)
 	s.pinRecord(path)
 	file, err := os.Open(path)
@@ -107,6 +132,7 @@ func (s *Session) Layer(key LayerKey) (Layer, bool) {
 
 // PutLayer records a layer, all of whose files were added in this session.
 func (s *Session) PutLayer(layer Layer) error {
+	layer.Key = s.Key(layer.Key)
 	path := s.disk.layerPath(layer.Key)
 	s.pinRecord(path)
 	return s.write(path, "write the record of a layer", func(w io.Writer) error { return writeLayer(w, layer) })

@@ -32,6 +32,7 @@ func (s *Session) AddStream(r io.Reader) (Sum, int64, error) {
 	}
 	sum := Sum(hasher.Sum(nil))
 	s.pinBlob(sum)
+	s.came.Store(sum, struct{}{})
 	if s.disk.hasBlob(sum, size) {
 		_ = os.Remove(temp) // Close of the session removes it too
 		return sum, size, nil
@@ -57,11 +58,14 @@ func (s *Session) drain(file *os.File, hasher hash.Hash, r io.Reader, buffer []b
 	}
 }
 
-// OpenFile gives the bytes of a file, if the store has it. The read that
+// OpenFile gives the bytes of a file that this session's AddStream stored: of
+// another it would tell whoever knows or guesses its digest. The read that
 // completes them gives a *CorruptError if they are not what the sum says, so
 // nothing read before counts until then.
 func (s *Session) OpenFile(sum Sum) (file io.ReadCloser, size int64, ok bool) {
-	s.pinBlob(sum)
+	if _, came := s.came.Load(sum); !came {
+		return nil, 0, false
+	}
 	opened, err := os.Open(s.disk.blobPath(sum))
 	if err != nil {
 		return nil, 0, false

@@ -34,5 +34,5 @@ func (o *Opener) flux(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 	if err != nil {
 		return nil, err
 	}
-	return flux.Source{Kind: kind, Name: at.Namespace + "/" + from.Name, SubPath: from.SubPath, Artifact: artifact, Fetcher: o.HTTP}, nil
+	return confined{flux.Source{Kind: kind, Name: at.Namespace + "/" + from.Name, SubPath: from.SubPath, Artifact: artifact, Fetcher: o.HTTP}, at.Namespace}, nil
 }

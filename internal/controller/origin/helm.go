@@ -31,8 +31,9 @@ func (o *Opener) helm(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 	if err != nil {
 		return nil, err
 	}
-	return o.Helm.At(helm.Source{
+	chart := o.Helm.At(helm.Source{
 		Repository: from.Repository, Chart: from.Chart, Version: from.Version,
 		Insecure: from.Insecure, PassCredentials: from.PassCredentials, Credentials: credentials,
-	}), nil
+	})
+	return confined{chart, at.Namespace}, nil
 }
