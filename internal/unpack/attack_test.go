@@ -341,14 +341,35 @@ func TestFewXzLayersAreUnpackedAtOnce(t *testing.T) {
 }
 
 func TestMemoryDoesNotGrowWithTheSize(t *testing.T) {
-	data := bomb(t, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, 10, 10<<20)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := unpackBytes(t, data, plainArchive+"+gzip", nil, Limits{Ratio: -1}); err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
-		t.Errorf("%d bytes were allocated to unpack 100 MiB", used)
+	gz := func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
+	plain := func(w io.Writer) io.WriteCloser { return unclosed{w} }
+	for name, tc := range map[string]struct {
+		data      func(t *testing.T) []byte
+		mediaType string
+		most      uint64
+	}{
+		"Gzip":  {func(t *testing.T) []byte { return bomb(t, gz, 10, 10<<20) }, plainArchive + "+gzip", 8 << 20},
+		"Xz":    {func(t *testing.T) []byte { return xzed(t, bomb(t, plain, 10, 10<<20)) }, plainArchive + "+xz", 24 << 20}, // the preset has a dictionary of 8 MiB
+		"Bzip2": {func(t *testing.T) []byte { return bzipped2(t, bomb(t, plain, 10, 10<<20)) }, plainArchive + "+bzip2", 16 << 20},
+		"Zip": {func(t *testing.T) []byte {
+			var files []zipFile
+			for i := range 10 {
+				files = append(files, zipText(fmt.Sprint("f", i), strings.Repeat("\x00", 10<<20)))
+			}
+			return zipOf(t, files...)
+		}, zipType, 8 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := tc.data(t)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, err := unpackBytes(t, data, tc.mediaType, nil, Limits{Ratio: -1}); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > tc.most {
+				t.Errorf("%d bytes were allocated to unpack 100 MiB", used)
+			}
+		})
 	}
 }

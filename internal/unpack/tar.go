@@ -60,35 +60,42 @@ func (u *unpacking) trailer(r io.Reader) error {
 	}
 }
 
-func (u *unpacking) entry(header *tar.Header, r io.Reader) error {
-	if err := u.budget.entry(); err != nil {
-		return err
-	}
+// place gives the path of an entry. done is true if there is nothing more to do
+// with the entry.
+func (u *unpacking) place(header *tar.Header) (name string, done bool, err error) {
 	if u.format.Chart { // Helm packs charts on Windows with its separators, and reads them so
 		header.Name = strings.ReplaceAll(header.Name, `\`, "/")
 	}
 	if err := u.checkName(header.Name); err != nil {
-		return err
+		return "", false, err
 	}
-	name, err := content.CleanPath(header.Name)
-	if err != nil {
-		return err
+	if name, err = content.CleanPath(header.Name); err != nil {
+		return "", false, err
 	}
 	if u.format.Image {
 		if done, err := u.whiteout(name); done || err != nil {
-			return err
+			return "", done, err
 		}
 	}
-	if name == "." {
-		if header.Typeflag != tar.TypeDir {
-			return errors.New("the root of the content can only be a folder")
-		}
-		return nil
+	folder := header.Typeflag == tar.TypeDir
+	switch {
+	case name == "." && !folder:
+		return "", false, errors.New("the root of the content can only be a folder")
+	case name == ".":
+		return "", true, nil
+	case u.format.Chart:
+		err = u.inChart(name, folder)
 	}
-	if u.format.Chart {
-		if err := u.inChart(name, header.Typeflag == tar.TypeDir); err != nil {
-			return err
-		}
+	return name, false, err
+}
+
+func (u *unpacking) entry(header *tar.Header, r io.Reader) error {
+	if err := u.budget.entry(); err != nil {
+		return err
+	}
+	name, done, err := u.place(header)
+	if done || err != nil {
+		return err
 	}
 	entry := content.Entry{Path: name}
 	switch header.Typeflag {

@@ -223,7 +223,7 @@ const maxTarget = 64 << 10
 
 // check judges an entry by what the directory says of it.
 func (e *zipEntry) check(name string) error {
-	kind, slash := e.mode&unixType, strings.HasSuffix(e.name, "/")
+	slash := strings.HasSuffix(e.name, "/")
 	switch {
 	case e.renamed:
 		return errors.New("it has two names, of which readers may take either")
@@ -231,14 +231,27 @@ func (e *zipEntry) check(name string) error {
 		return errors.New(`its name contains "\", which is a separator to some readers and a letter to others; pack it with "/"`)
 	case e.flags&zipEncrypted != 0:
 		return errors.New("it is encrypted; content has to be readable")
-	case kind != 0 && kind != unixFile && kind != unixFolder && kind != unixLink:
-		return fmt.Errorf("it is %s; only files, folders and links can be content", unixName(kind))
-	case slash && (kind == unixFile || kind == unixLink), !slash && (kind == unixFolder || e.folder):
-		return errors.New(`its attributes and its name differ in whether it is a folder; only the name of a folder ends in "/"`)
 	case slash && e.size > 0:
 		return errors.New("it is a folder and has bytes like a file")
 	case name == "." && !slash:
 		return errors.New("the root of the content can only be a folder")
+	}
+	return e.checkKind(slash)
+}
+
+func (e *zipEntry) checkKind(slash bool) error {
+	folder := e.folder
+	switch kind := e.mode & unixType; kind {
+	case 0: // the name alone says it
+		folder = folder || slash
+	case unixFile, unixLink:
+	case unixFolder:
+		folder = true
+	default:
+		return fmt.Errorf("it is %s; only files, folders and links can be content", unixName(kind))
+	}
+	if folder != slash {
+		return errors.New(`its attributes and its name differ in whether it is a folder; only the name of a folder ends in "/"`)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -382,3 +383,22 @@ func TestDamageInsideAnImageIsToldAsThatOfTheContent(t *testing.T) {
 }
 
 var _ io.ReaderAt = (*volume.File)(nil)
+
+func TestManyReadersAtOnce(t *testing.T) {
+	tree := Inside(os.DirFS(nested(t)))
+	defer tree.Close() //nolint:errcheck // nothing was written
+	names := []string{"disk.img!/etc/os-release", "media/live.iso!/readme", "media/live.iso!/live.squashfs!/etc/os-release"}
+	var group sync.WaitGroup
+	for i := range 24 {
+		group.Go(func() {
+			name := names[i%len(names)]
+			if data, err := tree.ReadFile(name); err != nil || len(data) == 0 {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := tree.ReadDir(filepath.Dir(name)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}

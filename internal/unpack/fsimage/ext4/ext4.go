@@ -110,11 +110,17 @@ func (d *driver) check(blockLog uint32, size int64) error {
 		return volume.Malformed("its block size is 2 to the power of %d", 10+uint64(blockLog))
 	}
 	d.blockSize = 1024 << blockLog
-	switch {
-	case d.has(featureRecover):
+	if d.has(featureRecover) {
 		return volume.Unsupported("it was in use when it was copied, so that its journal has to be replayed; run e2fsck -p on it and publish it again")
-	case d.features&^readable != 0:
-		return volume.Unsupported("it has features that no reader here knows: %#x", d.features&^readable)
+	}
+	if unknown := d.features &^ readable; unknown != 0 {
+		return volume.Unsupported("it has features that no reader here knows: %#x", unknown)
+	}
+	return d.checkSizes(size)
+}
+
+func (d *driver) checkSizes(size int64) error {
+	switch {
 	case d.inodeSize < 128 || d.inodeSize > d.blockSize || d.inodeSize&(d.inodeSize-1) != 0:
 		return volume.Malformed("its inodes have %d bytes", d.inodeSize)
 	case d.descSize < 32 || d.descSize > 1024 || d.has(feature64Bit) && d.descSize < 64:

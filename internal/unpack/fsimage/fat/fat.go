@@ -59,9 +59,9 @@ func Open(r io.ReaderAt, size int64) (volume.Driver, error) {
 	if err := volume.ReadFull(r, boot, 0); err != nil {
 		return nil, err
 	}
-	sector, perCluster := int64(little.Uint16(boot[11:])), int64(boot[13])
-	if sector < 512 || sector > 4096 || sector&(sector-1) != 0 || perCluster == 0 || perCluster&(perCluster-1) != 0 {
-		return nil, volume.Malformed("its sectors have %d bytes, its clusters %d sectors", sector, perCluster)
+	sector, perCluster, err := units(boot)
+	if err != nil {
+		return nil, err
 	}
 	tableSize, total := int64(little.Uint16(boot[22:])), int64(little.Uint16(boot[19:]))
 	if tableSize == 0 {
@@ -90,6 +90,15 @@ func Open(r io.ReaderAt, size int64) (volume.Driver, error) {
 		return nil, volume.Malformed("its table is too short for %d clusters", clusters)
 	}
 	return d, nil
+}
+
+// units gives the bytes of a sector, and the sectors of a cluster.
+func units(boot []byte) (sector, perCluster int64, err error) {
+	sector, perCluster = int64(little.Uint16(boot[11:])), int64(boot[13])
+	if sector < 512 || sector > 4096 || sector&(sector-1) != 0 || perCluster == 0 || perCluster&(perCluster-1) != 0 {
+		err = volume.Malformed("its sectors have %d bytes, its clusters %d sectors", sector, perCluster)
+	}
+	return sector, perCluster, err
 }
 
 func widthOf(clusters int64) int {

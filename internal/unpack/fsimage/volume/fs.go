@@ -211,10 +211,8 @@ func (f *FS) walk(rest string, follow bool) (Node, error) {
 			at = append(at, next)
 			continue
 		}
-		if links++; links > maxLinks {
-			return Node{}, fmt.Errorf("it leads over more than %d links, in a circle", maxLinks)
-		}
-		target, err := f.target(next)
+		links++
+		target, err := f.follow(next, links)
 		if err != nil {
 			return Node{}, err
 		}
@@ -224,6 +222,14 @@ func (f *FS) walk(rest string, follow bool) (Node, error) {
 		rest = target + "/" + rest
 	}
 	return at[len(at)-1], nil
+}
+
+// follow gives what the links-th link on a way says.
+func (f *FS) follow(link Node, links int) (string, error) {
+	if links > maxLinks {
+		return "", fmt.Errorf("it leads over more than %d links, in a circle", maxLinks)
+	}
+	return f.target(link)
 }
 
 func (f *FS) child(folder Node, name string) (Node, error) {
