@@ -18,7 +18,7 @@ import (
 )
 
 // bring fetches what was listed.
-func (a *at) bring(ctx context.Context, key content.LayerKey, to source.Destination) (content.Layer, error) {
+func (a *at) bring(ctx context.Context, listed listing, key content.LayerKey, to source.Destination) (content.Layer, error) {
 	client, err := a.client()
 	if err != nil {
 		return content.Layer{}, err
@@ -26,17 +26,16 @@ func (a *at) bring(ctx context.Context, key content.LayerKey, to source.Destinat
 	core := minio.Core{Client: client}
 	var layer content.Layer
 	if a.source.Object != "" {
-		layer, err = a.bringOne(ctx, core, to)
+		layer, err = a.bringOne(ctx, core, &listed[0], to)
 	} else {
-		layer, err = a.bringAll(ctx, core, key, to)
+		layer, err = a.bringAll(ctx, core, listed, key, to)
 	}
-	layer.Key, layer.Packed = key, a.listed.bytes()
+	layer.Key, layer.Packed = key, listed.bytes()
 	return layer, err
 }
 
 // bringOne fetches the object that is the content, and unpacks it.
-func (a *at) bringOne(ctx context.Context, core minio.Core, to source.Destination) (content.Layer, error) {
-	one := &a.listed[0]
+func (a *at) bringOne(ctx context.Context, core minio.Core, one *object, to source.Destination) (content.Layer, error) {
 	body, err := a.open(ctx, core, one)
 	if err != nil {
 		return content.Layer{}, err
@@ -55,20 +54,20 @@ func (a *at) bringOne(ctx context.Context, core minio.Core, to source.Destinatio
 }
 
 // bringAll fetches the objects of a folder, some at once.
-func (a *at) bringAll(ctx context.Context, core minio.Core, key content.LayerKey, to source.Destination) (content.Layer, error) {
-	if err := to.Budget.Compressed(a.listed.bytes()); err != nil {
+func (a *at) bringAll(ctx context.Context, core minio.Core, listed listing, key content.LayerKey, to source.Destination) (content.Layer, error) {
+	if err := to.Budget.Compressed(listed.bytes()); err != nil {
 		return content.Layer{}, err
 	}
-	files := make([][]content.Entry, len(a.listed))
+	files := make([][]content.Entry, len(listed))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(objectsAtOnce)
 	var failed atomic.Bool
-	for i := range a.listed {
+	for i := range listed {
 		if failed.Load() {
 			break
 		}
 		group.Go(func() error {
-			layer, err := a.bringFile(ctx, core, &a.listed[i], key, to)
+			layer, err := a.bringFile(ctx, core, &listed[i], key, to)
 			if err != nil {
 				failed.Store(true)
 			}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -78,7 +79,7 @@ func (f *Fetcher) At(src Source) source.Source { return &at{fetcher: f, source: 
 type at struct {
 	fetcher *Fetcher
 	source  Source
-	listed  listing // by Resolve
+	listed  atomic.Pointer[listing] // by Resolve
 }
 
 // what names the source for errors and references.
@@ -96,7 +97,7 @@ func (a *at) Resolve(ctx context.Context, _ source.Destination) (source.Pinned, 
 	if err != nil {
 		return source.Pinned{}, a.judge(ctx, err)
 	}
-	a.listed = found
+	a.listed.Store(&found)
 	pinned := source.Pinned{Ref: a.what() + "@" + found.digest().String(), Digest: found.digest()}
 	if version := found[0].version; a.source.Object != "" && len(version) <= maxVersionText {
 		pinned.Version = version
@@ -195,19 +196,22 @@ func (a *at) fetch(ctx context.Context, pinned source.Pinned, to source.Destinat
 	if layer, ok := to.Session.Layer(key); ok {
 		return layer, stats, to.Budget.Unpacked(layer)
 	}
-	if a.listed == nil {
-		if a.listed, err = a.list(ctx); err != nil {
+	listed := a.listed.Load()
+	if listed == nil {
+		found, err := a.list(ctx)
+		if err != nil {
 			return content.Layer{}, stats, err
 		}
+		listed = &found
 	}
-	if got := a.listed.digest(); got != pinned.Digest {
+	if got := listed.digest(); got != pinned.Digest {
 		return content.Layer{}, stats, &changedError{fmt.Sprintf("what it holds was pinned as %s and is %s now", pinned.Digest, got)}
 	}
-	layer, err := a.bring(ctx, key, to)
+	layer, err := a.bring(ctx, *listed, key, to)
 	if err != nil {
 		return content.Layer{}, stats, err
 	}
-	stats.Fetched, stats.Bytes = 1, a.listed.bytes()
+	stats.Fetched, stats.Bytes = 1, listed.bytes()
 	return layer, stats, to.Session.PutLayer(layer)
 }
 

@@ -13,10 +13,10 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/source"
-	"rukpak.io/rukpak/internal/source/outbound"
 	"rukpak.io/rukpak/internal/source/version"
 	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/unpack"
@@ -67,7 +67,7 @@ func (f *Fetcher) At(src Source) source.Source { return &at{fetcher: f, source: 
 type at struct {
 	fetcher *Fetcher
 	source  Source
-	file    source.Source // the packed chart, when Resolve has found it
+	found   atomic.Pointer[source.Source] // the packed chart, when Resolve has found it
 }
 
 // Resolve reads the index, chooses a version, and pins the chart to the digest
@@ -81,10 +81,12 @@ func (a *at) Resolve(ctx context.Context, to source.Destination) (source.Pinned,
 	if err != nil {
 		return source.Pinned{}, a.judge(ctx, repository, err)
 	}
-	if a.file, err = a.open(repository, chosen); err != nil {
+	file, err := a.open(repository, chosen)
+	if err != nil {
 		return source.Pinned{}, a.judge(ctx, repository, err)
 	}
-	return a.file.Resolve(ctx, to)
+	a.found.Store(&file)
+	return file.Resolve(ctx, to)
 }
 
 // Fetch gives the chart as one layer. Where it is, the index says; if that does
@@ -94,16 +96,17 @@ func (a *at) Fetch(ctx context.Context, pinned source.Pinned, to source.Destinat
 	if err != nil {
 		return nil, source.Stats{}, err
 	}
-	key := a.form().Key(pinned.Digest)
-	if _, ok := to.Session.Layer(key); a.file == nil && !ok {
-		if a.file, err = a.again(ctx, repository, pinned); err != nil {
-			return nil, source.Stats{}, a.judge(ctx, repository, err)
-		}
+	if file := a.found.Load(); file != nil {
+		return (*file).Fetch(ctx, pinned, to)
 	}
-	if a.file == nil {
-		a.file = a.fetcher.files.At(a.packed(a.source.Repository))
+	if layer, ok := to.Session.Layer(a.form().Key(pinned.Digest)); ok {
+		return []content.Layer{layer}, source.Stats{Layers: 1}, source.Classify("helm "+web.Plain(repository), to.Budget.Unpacked(layer))
 	}
-	return a.file.Fetch(ctx, pinned, to)
+	file, err := a.again(ctx, repository, pinned)
+	if err != nil {
+		return nil, source.Stats{}, a.judge(ctx, repository, err)
+	}
+	return file.Fetch(ctx, pinned, to)
 }
 
 // again finds a chart that was pinned before.
@@ -273,7 +276,7 @@ type memory struct {
 // key covers the credentials too.
 func (a *at) key() [sha256.Size]byte {
 	c := a.source.Credentials
-	text, err := json.Marshal([]any{a.source.Repository, a.source.Chart, c.Username, c.Password, c.Token, c.Headers, outbound.TLS(c.TLS)})
+	text, err := json.Marshal([]any{a.source.Repository, a.source.Chart, c.Username, c.Password, c.Token, c.Headers, c.TLS})
 	if err != nil {
 		panic("helm: " + err.Error()) // all of them are text
 	}

@@ -35,7 +35,7 @@ type watched struct {
 func (w *watched) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	clock := time.AfterFunc(w.stall, func() { cancel(&StallError{w.stall}) })
-	response, err := w.base.RoundTrip(request.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+	response, err := w.base.RoundTrip(request.WithContext(ctx))
 	clock.Stop()
 	if err != nil {
 		err = explain(ctx, err)

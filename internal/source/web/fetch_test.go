@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -186,6 +187,8 @@ func TestWrongContentIsRefused(t *testing.T) {
 		"NoFolder":  {good, Source{Form: Form{Below: "ap"}}, unpack.Limits{}, source.ReasonInvalidReference, source.Terminal, `the folder "ap" cannot be its content: the archive has nothing in it`},
 		"NoArchive": {[]byte("text"), Source{Form: Form{Below: "app"}}, unpack.Limits{}, source.ReasonInvalidReference, source.Terminal, "it is one file"},
 		"LinkOut":   {tarOf(t, "app/l@", "../README", "README", "r"), Source{Form: Form{Below: "app"}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "app/l"`},
+		"Name":      {good, Source{Form: Form{Name: "../a", Whole: true}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "../a"`},
+		"FileName":  {[]byte("text"), Source{Form: Form{Name: "/a"}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "/a"`},
 		"NotGzip":   {good, Source{Form: Form{MediaType: "application/x-tar+gzip"}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, "gzip"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,4 +236,25 @@ func TestBadURLsAreTerminal(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+}
+
+func TestOneSourceServesSeveralAtOnce(t *testing.T) {
+	server := webserver.New(t, webserver.Options{})
+	opened := New(NewClient(Options{})).At(Source{URL: server.Put("/a.tar", tarOf(t, "a", "x")), Insecure: true})
+	store := newStore(t)
+	var all sync.WaitGroup
+	for range 8 {
+		to := begin(t, store, unpack.Limits{})
+		all.Go(func() {
+			pinned, err := opened.Resolve(t.Context(), to)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if layers, _, err := opened.Fetch(t.Context(), pinned, to); err != nil || len(layers) != 1 {
+				t.Errorf("%d layers, %v", len(layers), err)
+			}
+		})
+	}
+	all.Wait()
 }

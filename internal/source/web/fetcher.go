@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 
@@ -57,7 +58,7 @@ func (f *Fetcher) At(src Source) source.Source {
 type at struct {
 	fetcher *Fetcher
 	source  Source
-	arrived digest.Digest // what Resolve has fetched
+	arrived atomic.Pointer[digest.Digest] // what came last
 }
 
 // what names the source for errors.
@@ -93,7 +94,7 @@ func (a *at) Resolve(ctx context.Context, to source.Destination) (source.Pinned,
 	if answer.ETag != "" {
 		a.fetcher.known.put(key, version{answer.ETag, sum})
 	}
-	a.arrived = sum
+	a.arrived.Store(&sum)
 	return a.pin(u, sum), nil
 }
 
@@ -165,7 +166,7 @@ func (a *at) fetch(ctx context.Context, u *url.URL, pinned source.Pinned, to sou
 		}
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
-	if a.arrived == pinned.Digest {
+	if came := a.arrived.Load(); came != nil && *came == pinned.Digest {
 		stats.Fetched, stats.Bytes = 1, size
 	}
 	layer, err := form.Layer(ctx, file, size, pinned.Digest, to)
@@ -183,7 +184,7 @@ func (a *at) bring(ctx context.Context, u *url.URL, pinned source.Pinned, to sou
 	if err != nil {
 		return err
 	}
-	a.arrived = got
+	a.arrived.Store(&got)
 	if got == pinned.Digest {
 		return nil
 	}

@@ -76,6 +76,9 @@ func (f Form) Layer(ctx context.Context, file io.Reader, size int64, sum digest.
 
 func (f Form) format(file *bufio.Reader) (unpack.Format, error) {
 	if f.Whole {
+		if err := content.CheckPath(f.Name); err != nil {
+			return unpack.Format{}, &content.UnsafeError{Entry: f.Name, Problem: err.Error(), Err: err}
+		}
 		return unpack.Format{File: f.Name}, nil
 	}
 	head, err := file.Peek(unpack.HeadSize)
