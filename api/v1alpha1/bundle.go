@@ -155,6 +155,11 @@ type OCISource struct {
 	// +listType=map
 	// +listMapKey=name
 	PullSecrets []LocalReference `json:"pullSecrets,omitempty"`
+
+	// verify says whose signature the artifact must have before anything of it
+	// is fetched. What the class asks for is asked for too.
+	// +optional
+	Verify *Verification `json:"verify,omitempty"`
 }
 
 // LocalReference names an object in the same namespace.
@@ -182,12 +187,18 @@ type BundleStatus struct {
 	// +listType=atomic
 	Sources []ResolvedSource `json:"sources,omitempty"`
 
+	// verification is the verdict on the signatures that class and sources ask
+	// for. Nothing is fetched without it.
+	// +optional
+	Verification *BundleVerification `json:"verification,omitempty"`
+
 	// content is the unpacked content.
 	// +optional
 	Content *BundleContent `json:"content,omitempty"`
 
-	// conditions: Resolved (every source is pinned to a digest), Unpacked
-	// (the content is in the store) and Ready (both).
+	// conditions: Resolved (every source is pinned to a digest), Verified (every
+	// signature that is asked for is there; absent when none is), Unpacked (the
+	// content is in the store) and Ready (all of them).
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -71,6 +71,11 @@ type ProvisionerClassSpec struct {
 	// +optional
 	AllowedNamespaces *metav1.LabelSelector `json:"allowedNamespaces,omitempty"`
 
+	// verification says whose signature the content of bundles of this class
+	// must have. Not set means that the class asks for none.
+	// +optional
+	Verification *ClassVerification `json:"verification,omitempty"`
+
 	// reclaimPolicy says what becomes of the active objects of an instance
 	// that is deleted: Delete (the default) or Retain.
 	// +optional

@@ -5,6 +5,7 @@ package v1alpha1
 // HelmSource is a chart of a Helm repository.
 // +kubebuilder:validation:XValidation:rule="self.repository.startsWith('https://') || self.repository.startsWith('oci://') || (has(self.insecure) && self.insecure)",message="repository must be https:// or oci://, or http:// with insecure"
 // +kubebuilder:validation:XValidation:rule="!self.repository.startsWith('oci://') || (!has(self.secretRef) && !has(self.passCredentials))",message="for an oci:// repository set pullSecrets, not secretRef or passCredentials"
+// +kubebuilder:validation:XValidation:rule="self.repository.startsWith('oci://') || !has(self.verify)",message="verify is for oci:// repositories"
 // +kubebuilder:validation:XValidation:rule="self.repository.startsWith('oci://') || !has(self.pullSecrets)",message="pullSecrets are for oci:// repositories; set secretRef"
 type HelmSource struct {
 	// repository is the URL of the folder that holds index.yaml, or "oci://" and
@@ -51,4 +52,9 @@ type HelmSource struct {
 	// +listType=map
 	// +listMapKey=name
 	PullSecrets []LocalReference `json:"pullSecrets,omitempty"`
+
+	// verify says whose signature a chart in a registry must have before anything
+	// of it is fetched. What the class asks for is asked for too.
+	// +optional
+	Verify *Verification `json:"verify,omitempty"`
 }

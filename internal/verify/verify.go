@@ -114,7 +114,13 @@ func Find(ctx context.Context, verifier Verifier, content digest.Digest, attachm
 	return Verdict{}, summary(verifier, refused)
 }
 
-func judge(ctx context.Context, verifier Verifier, content digest.Digest, attachment Attachment) (*Verdict, *Refusal) {
+func judge(ctx context.Context, verifier Verifier, content digest.Digest, attachment Attachment) (verdict *Verdict, refused *Refusal) {
+	// What is parsed is what anybody could push, and the parsers are not all ours.
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			verdict, refused = nil, Invalid("it cannot be read: %.200v", panicked)
+		}
+	}()
 	if attachment.Problem != nil {
 		return nil, Invalid("%w", attachment.Problem)
 	}

@@ -81,6 +81,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	}
 	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits, p.registries)
 	p.opener.Lost = contents{p.store, p.lost}.Lost
+	p.opener.Namespace = options.ownNamespace()
 	return p, nil
 }
 

@@ -29,6 +29,9 @@ func registryFiles(ctx context.Context, mgr ctrl.Manager, options Options) (*reg
 func (p *parts) registryConfig(mgr ctrl.Manager) error {
 	return (&registryconfig.Controller{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Config: p.registries, Files: p.registryFiles,
-		Namespace: cmp.Or(p.options.RegistryNamespace, objects.DefaultNamespace),
+		Namespace: p.options.ownNamespace(),
 	}).Register(mgr)
 }
+
+// ownNamespace is where the objects stand that cluster-scoped kinds name.
+func (o Options) ownNamespace() string { return cmp.Or(o.RegistryNamespace, objects.DefaultNamespace) }

@@ -31,12 +31,15 @@ import (
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/source"
 	"rukpak.io/rukpak/internal/unpack"
+	"rukpak.io/rukpak/internal/verify"
 )
 
 // Sources opens sources with the credentials that belong to them.
 type Sources interface {
 	// Open gives a source and the name of its kind; see origin.Opener.
 	Open(ctx context.Context, spec v1alpha1.BundleSource, at origin.Place) (source.Source, string, error)
+	// Verifier makes what judges signatures; see origin.Opener.
+	Verifier(ctx context.Context, asked v1alpha1.Verification, namespace, field string) (verify.Verifier, error)
 }
 
 // Contents is what the store has.
@@ -76,7 +79,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // Reconcile brings the content of one bundle into the store.
 func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ctrl.Result, error) {
-	if !bundle.DeletionTimestamp.IsZero() || c.settled(bundle) {
+	if !bundle.DeletionTimestamp.IsZero() || c.settled(ctx, bundle) {
 		return ctrl.Result{}, nil
 	}
 	before := bundle.DeepCopy()
@@ -102,11 +105,17 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 	return ctrl.Result{}, err
 }
 
-// settled is true when there is nothing to do: the content is in the store and
-// the status says so.
-func (c *Controller) settled(bundle *v1alpha1.Bundle) bool {
-	return meta.IsStatusConditionTrue(bundle.Status.Conditions, v1alpha1.ConditionReady) &&
-		bundle.Status.Content != nil && c.Contents.Has(digest.Digest(bundle.Status.Content.Digest))
+// settled is true when there is nothing to do: the content is in the store, the
+// status says so, and its signatures were judged as the class asks now. What was
+// ready before a class was deleted stays so.
+func (c *Controller) settled(ctx context.Context, bundle *v1alpha1.Bundle) bool {
+	if !meta.IsStatusConditionTrue(bundle.Status.Conditions, v1alpha1.ConditionReady) ||
+		bundle.Status.Content == nil || !c.Contents.Has(digest.Digest(bundle.Status.Content.Digest)) {
+		return false
+	}
+	class := &v1alpha1.ProvisionerClass{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: bundle.Status.ProvisionerClassName}, class)
+	return err != nil || judged(bundle, class)
 }
 
 func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error {
@@ -122,7 +131,7 @@ func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error
 	}
 	defer session.Close()
 	fetch := &fetch{
-		controller: c, bundle: bundle, had: had,
+		controller: c, bundle: bundle, class: found, had: had,
 		to: source.Destination{Session: session, Budget: unpack.NewBudget(c.Limits)},
 	}
 	return fetch.run(ctx)
@@ -143,7 +152,9 @@ func (c *Controller) report(bundle *v1alpha1.Bundle, err error) (retry bool) {
 	if len(bundle.Status.Sources) == 0 {
 		conditions.False(v1alpha1.ConditionResolved, reason, err.Error())
 	}
-	conditions.False(v1alpha1.ConditionUnpacked, reason, err.Error())
+	if bundle.Status.Content == nil || !meta.IsStatusConditionFalse(bundle.Status.Conditions, v1alpha1.ConditionVerified) {
+		conditions.False(v1alpha1.ConditionUnpacked, reason, err.Error())
+	}
 	conditions.False(v1alpha1.ConditionReady, reason, err.Error())
 	return retry
 }
@@ -171,16 +182,25 @@ func (c *Controller) tell(before, after *v1alpha1.Bundle) {
 	c.Recorder.Eventf(after, nil, kind, ready.Reason, "Unpack", "%s", status.Note(ready.Message))
 }
 
-func (c *Controller) waitingForClass(ctx context.Context, _ client.Object) []reconcile.Request {
+// waitingForClass finds the bundles that a change of a class is about: those that
+// wait for one, and those whose signatures were judged as it asked before.
+func (c *Controller) waitingForClass(ctx context.Context, changed client.Object) []reconcile.Request {
 	var list v1alpha1.BundleList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return nil
 	}
+	class, _ := changed.(*v1alpha1.ProvisionerClass)
 	var requests []reconcile.Request
 	for i := range list.Items {
-		ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady)
-		if ready != nil && (ready.Reason == v1alpha1.ReasonClassNotFound || ready.Reason == v1alpha1.ReasonClassNotAllowed) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		bundle := &list.Items[i]
+		ready := meta.FindStatusCondition(bundle.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil {
+			continue
+		}
+		waits := ready.Reason == v1alpha1.ReasonClassNotFound || ready.Reason == v1alpha1.ReasonClassNotAllowed
+		anew := class != nil && bundle.Status.ProvisionerClassName == class.Name && !judged(bundle, class)
+		if waits || anew {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bundle)})
 		}
 	}
 	return requests

@@ -24,14 +24,15 @@ const maxConflicts = 20
 type fetch struct {
 	controller *Controller
 	bundle     *v1alpha1.Bundle
-	had        string // the class that the status names already
+	class      *v1alpha1.ProvisionerClass
 	to         source.Destination
+	had        string // the class that the status names already
 	opened     []source.Source
 	kinds      []string
 }
 
 func (f *fetch) run(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{f.open, f.resolve, f.unpack} {
+	for _, step := range []func(context.Context) error{f.permit, f.open, f.resolve, f.verify, f.unpack} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -27,9 +27,11 @@ import (
 
 // Opener opens sources. Every kind has a file of its own here.
 type Opener struct {
-	Live   client.Reader // uncached reads, as the manager
-	OCI    *oci.Fetcher
-	Bucket *bucket.Fetcher
+	Live client.Reader // uncached reads, as the manager
+	// Namespace is the manager's own, in which the keys and roots of classes stand.
+	Namespace string
+	OCI       *oci.Fetcher
+	Bucket    *bucket.Fetcher
 	// Lost is told of a Bundle whose content a source needs and the store lacks.
 	Lost func(types.NamespacedName)
 	Helm *helm.Fetcher
