@@ -44,7 +44,11 @@ func (a *at) failed(ctx context.Context, err error) error {
 	}
 	kind, reason := judge(ctx, err)
 	clean := &cleanError{text: scrub(a.describe(err), a.source.Credentials.secrets()), err: err}
-	return &source.Error{Kind: kind, Reason: reason, Err: fmt.Errorf("%s: %w", a.name(), clean)}
+	var after time.Duration
+	if answer, ok := errors.AsType[*statusError](err); ok {
+		after = answer.after
+	}
+	return &source.Error{Kind: kind, Reason: reason, After: after, Err: fmt.Errorf("%s: %w", a.name(), clean)}
 }
 
 // cleanError has a text that may be shown, and keeps the cause.

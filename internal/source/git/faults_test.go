@@ -4,6 +4,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"regexp"
 	"strings"
@@ -82,6 +83,20 @@ func TestFaultsOfServersAreClassifiedAndHeal(t *testing.T) {
 				t.Errorf("after the fault: %v", err)
 			}
 		})
+	}
+}
+
+func TestAServerMayAskToBeLeftAlone(t *testing.T) {
+	server := gitserver.New(t, gitserver.Options{})
+	for header, want := range map[string]time.Duration{"120": 2 * time.Minute, "999999": time.Hour, "-5": 0, "soon": 0, "": 0} {
+		server.Faults.Add(fault.Rule{Times: 1, Action: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}})
+		_, err := try(t, newStore(t), New(Options{}), insecure(server, "app.git"))
+		if failed, ok := errors.AsType[*source.Error](err); !ok || failed.After != want {
+			t.Errorf("Retry-After %q: %+v, want %s", header, failed, want)
+		}
 	}
 }
 

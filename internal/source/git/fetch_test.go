@@ -5,9 +5,11 @@ package git
 import (
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/testenv/fault"
 	"rukpak.io/rukpak/internal/testenv/gitserver"
 	"rukpak.io/rukpak/internal/unpack"
 )
@@ -240,4 +242,71 @@ func TestTheStoreIsUsedOnlyByWhoMayRead(t *testing.T) {
 	src.URL = other.URL("app.git")
 	_, err = try(t, store, New(Options{}), src)
 	wantError(t, err, source.Waiting, source.ReasonNotFound, commit)
+}
+
+func TestResolvingFetchesNoContent(t *testing.T) {
+	server := gitserver.New(t, gitserver.Options{})
+	repo := gitserver.NewRepository(t, server.Root, "app.git")
+	commit := repo.Commit(t, "main", map[string]string{"a": noise(500_000)})
+	resolve := func(src Source) []gitserver.Request {
+		t.Helper()
+		server.ForgetRequests()
+		if _, err := New(Options{}).At(src).Resolve(t.Context(), destination(t, newStore(t), unpack.Limits{})); err != nil {
+			t.Fatal(err)
+		}
+		return server.Requests()
+	}
+	src := insecure(server, "app.git")
+	if seen := resolve(src); len(seen) != 2 || seen[0].Path != "/app.git/info/refs" || seen[1].Path != "/app.git/git-upload-pack" {
+		t.Errorf("a branch takes the requests %v", seen)
+	}
+	server.Faults.Add(fault.Rule{Path: packs, Action: fault.Truncate(1000)}) // a list of references is shorter than that
+	resolve(src)
+	src.Commit = commit
+	if seen := resolve(src); len(seen) != 0 {
+		t.Errorf("a commit takes the requests %v", seen)
+	}
+}
+
+func TestOfSeveralFetchesOfACommitOneDoesTheWork(t *testing.T) {
+	server := gitserver.New(t, gitserver.Options{})
+	repo := gitserver.NewRepository(t, server.Root, "app.git")
+	src := insecure(server, "app.git")
+	src.Commit = repo.Commit(t, "main", map[string]string{"a": noise(100_000), "b/c": "x"})
+	store, fetcher := newStore(t), New(Options{})
+	var all sync.WaitGroup
+	fetched := make([]int, 6)
+	for i := range fetched {
+		to := destination(t, store, unpack.Limits{})
+		all.Go(func() {
+			at := fetcher.At(src)
+			pinned, err := at.Resolve(t.Context(), to)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, stats, err := at.Fetch(t.Context(), pinned, to)
+			if err != nil {
+				t.Error(err)
+			}
+			fetched[i] = stats.Fetched
+		})
+	}
+	all.Wait()
+	sum := 0
+	for _, n := range fetched {
+		sum += n
+	}
+	if sum != 1 {
+		t.Errorf("%v fetched it", fetched)
+	}
+	posts := 0
+	for _, request := range server.Requests() {
+		if request.Method == "POST" {
+			posts++
+		}
+	}
+	if posts != 1 {
+		t.Errorf("%d packs were asked for", posts)
+	}
 }

@@ -13,7 +13,9 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"rukpak.io/rukpak/internal/source/outbound"
 )
@@ -29,7 +31,8 @@ const (
 type statusError struct {
 	code  int
 	host  string
-	moved bool // a redirect led there, and credentials did not go along
+	moved bool          // a redirect led there, and credentials did not go along
+	after time.Duration // for which the server asks not to be asked again
 }
 
 func (e *statusError) Error() string {
@@ -160,13 +163,26 @@ func (c *overHTTP) send(request *http.Request) (*http.Response, error) {
 func (c *overHTTP) answer(response *http.Response, mediaType string) (io.Reader, error) {
 	host := response.Request.URL.Host
 	if response.StatusCode != http.StatusOK {
-		return nil, &statusError{response.StatusCode, host, !c.trusted && c.credentials.forHTTP()}
+		return nil, &statusError{response.StatusCode, host, !c.trusted && c.credentials.forHTTP(), retryAfter(response.Header)}
 	}
 	got, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || got != mediaType {
 		return nil, badAnswer("%s does not answer as a git server (it gives the media type %.60q); is the url right?", host, got)
 	}
 	return &arriving{r: response.Body, host: host}, nil
+}
+
+// maxAfter bounds how long a server may ask to be left alone.
+const maxAfter = time.Hour
+
+// retryAfter reads seconds; the other form, a date, needs clocks that agree, and
+// is left to the pauses between tries.
+func retryAfter(header http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, maxAfter)
 }
 
 // reachError is a failure on the way to a server or back.
