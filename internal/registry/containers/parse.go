@@ -34,17 +34,51 @@ func ParseConf(into *rules.Document, file string, data []byte, dropIn bool) erro
 		add(into, version1(r, old))
 	}
 	globals(r, root)
-	var list []rules.Rule
+	var found []rules.Rule
+	var list []located
 	for _, table := range current {
 		if rule, ok := registry(r, table); ok {
-			list = append(list, rule)
+			list = append(list, located{rule, table.Line})
 		}
 	}
-	add(into, list)
+	contradictions(r, list)
+	for _, one := range list {
+		found = append(found, one.Rule)
+	}
+	add(into, found)
 	for _, note := range r.Notes {
 		into.Note(r.At(note.Line), note.Text)
 	}
 	return r.Err()
+}
+
+// located is a rule and its line.
+type located struct {
+	rules.Rule
+	line int
+}
+
+// contradictions finds tables of a file that say different things of one
+// location, also those that are passed over in the end.
+func contradictions(r *tomlfile.Reader, list []located) {
+	first := map[string]located{}
+	for _, one := range list {
+		location := one.Rewrite
+		if location == "" {
+			if strings.HasPrefix(one.Prefix, "*") {
+				continue
+			}
+			location = one.Prefix
+		}
+		before, known := first[location]
+		if !known {
+			first[location] = one
+			continue
+		}
+		if before.Primary.PlainHTTP != one.Primary.PlainHTTP || before.Blocked != one.Blocked {
+			r.Fail(one.line, "the location %q stands in line %d, too, with other values of insecure or blocked", location, before.line)
+		}
+	}
 }
 
 // globals notes what is not about how a registry is reached.

@@ -78,36 +78,6 @@ func readConfs(into *rules.Document, paths []string) error {
 		}
 		failures = append(failures, err)
 	}
-	failures = append(failures, contradictions(into.Rules))
-	return errors.Join(failures...)
-}
-
-// contradictions finds two tables that say different things of one location.
-func contradictions(list []rules.Rule) error {
-	type said struct {
-		insecure, blocked bool
-		from              string
-	}
-	locations := map[string]said{}
-	var failures []error
-	for i := range list {
-		r := &list[i]
-		location := r.Rewrite
-		if location == "" {
-			if strings.HasPrefix(r.Prefix, "*") {
-				continue
-			}
-			location = r.Prefix
-		}
-		now := said{r.Primary.PlainHTTP, r.Blocked, r.From}
-		before, known := locations[location]
-		if known && (before.insecure != now.insecure || before.blocked != now.blocked) {
-			failures = append(failures, fmt.Errorf("%s: the location %q is another time at %s, with other values of insecure or blocked", now.from, location, before.from))
-		}
-		if !known {
-			locations[location] = now
-		}
-	}
 	return errors.Join(failures...)
 }
 

@@ -140,7 +140,7 @@ func (s *Set) other(location string, than *Rule) *Rule {
 // moved completes an endpoint that is elsewhere than the reference says.
 func (s *Set) moved(ref name.Reference, e Endpoint, target string) Endpoint {
 	parsed, err := name.ParseReference(target, name.WithDefaultTag(""))
-	if err != nil || Normal(parsed.Context().RegistryStr()) != hostOf(target) { // a host without dot or port would be taken for a path at Docker's
+	if err != nil || Normal(parsed.Name()) != target { // such as a host without dot or port, which would be taken for a path at Docker's
 		e.Reference, e.Skipped = ref, fmt.Sprintf("%q is not a reference", target)
 		return e
 	}
