@@ -27,7 +27,7 @@ const packages = "e2fsprogs squashfs-tools genisoimage xorriso dosfstools mtools
 func sample(t testing.TB, links bool) string {
 	t.Helper()
 	dir := t.TempDir()
-	noise := make([]byte, 3<<20+123)
+	noise := make([]byte, 1<<20+123)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(noise) // never fails
 	write := func(name string, data []byte) {
@@ -42,11 +42,16 @@ func sample(t testing.TB, links bool) string {
 	write("big/noise.bin", noise)
 	write("big/zeros.bin", make([]byte, 1<<20))
 	write("big/half.bin", append(bytes.Repeat([]byte{0}, 1<<19), noise[:1<<19+7]...))
+	pieces := bytes.Clone(noise[:1<<20]) // with a hole in every second block of 1 KiB
+	for at := 0; at < len(pieces); at += 2048 {
+		clear(pieces[at : at+1024])
+	}
+	write("big/pieces.bin", pieces)
 	write("names/a long name with spaces and more than twenty six letters.txt", []byte("long"))
 	write("names/größe-ü.txt", []byte("unicode"))
 	write("names/UPPER.TXT", []byte("upper"))
 	write("deep/1/2/3/4/5/6/7/8/9/10/file", []byte("deep"))
-	many := 1500
+	many := 700
 	if !links {
 		many = 200 // mcopy takes the square of it
 	}
