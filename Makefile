@@ -34,7 +34,7 @@ help: ## Show this list.
 		/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: controlplane ## Start a cluster and a registry here, and show RukPak's whole way on them.
+demo: controlplane ## Start a cluster and a registry here, and show RukPak's whole way on them; KEEP=0 ends it then.
 	@$(GO) run ./hack/demo
 
 .PHONY: dev

@@ -108,6 +108,7 @@ const (
 	ReasonManifestCorrupt    = "ManifestCorrupt"    // the stored manifests do not have the approved digest; nothing is applied
 	ReasonDeadlineExceeded   = "DeadlineExceeded"   // not active and healthy within progressDeadline
 	ReasonSuperseded         = "Superseded"         // a newer revision took its place
+	ReasonReplaced           = "Replaced"           // a newer revision is there to be decided about; this one was never activated
 	ReasonPruning            = "Pruning"            // what only this revision had is being deleted
 	ReasonHealthy            = "Healthy"            // all objects are as they should be
 	ReasonUnhealthy          = "Unhealthy"          // an object failed

@@ -26,7 +26,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *empty, *nodes); err != nil {
+	err := run(ctx, *empty, *nodes)
+	if ctx.Err() != nil { // Ctrl-C reaches the control plane too, so that how it ends says nothing
+		fmt.Println("\nstopped")
+		return
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

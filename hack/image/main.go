@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -74,8 +75,10 @@ func run(ctx context.Context, o options, build builder) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("building the manager for %s\n", platform)
+		fmt.Printf("building the manager for %s; the first time this compiles everything, which takes minutes\n", platform)
+		stop := reassure(every)
 		program, err := build(ctx, *platform)
+		stop()
 		if err != nil {
 			return err
 		}
@@ -86,6 +89,27 @@ func run(ctx context.Context, o options, build builder) error {
 		images = append(images, image)
 	}
 	return push(ctx, ref, images)
+}
+
+// every is how often it is said that something goes on.
+const every = 15 * time.Second
+
+// reassure says from time to time that it goes on, until it is stopped.
+func reassure(pause time.Duration) (stop func()) {
+	ended, began := make(chan struct{}), time.Now()
+	go func() {
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				fmt.Printf("still building (%s)\n", time.Since(began).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(ended) }
 }
 
 // push pushes one image as it is, and several as an index.

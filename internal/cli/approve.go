@@ -90,6 +90,9 @@ func (v *decideVerb) run(ctx context.Context, word string) error {
 	if done, err := v.decided(ctx, revision); done || err != nil {
 		return err
 	}
+	if err := v.futile(ctx, found); err != nil {
+		return err
+	}
 	if err := v.show(ctx, revision); err != nil {
 		return err
 	}
@@ -119,6 +122,10 @@ func (v *decideVerb) planned(ctx context.Context, word string) (target, error) {
 		why := v.undecidable(found)
 		if why == "" {
 			return found, nil
+		}
+		if outlook := v.outlook(found); outlook != state.Open {
+			return found, failf(ExitFailed, "%s cannot be decided about: %s", word, why).
+				hintf("%s tells more", v.command("describe %s", word))
 		}
 		if time.Now().After(deadline) {
 			return found, failf(ExitTimeout, "%s cannot be decided about yet: %s", word, why).
@@ -160,9 +167,6 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 		}
 		return false, failf(ExitDenied, "%s was denied, which is final: %s", revision.Name, found.Message).
 			hintf("change the instance: a new revision is decided about anew")
-	case v1alpha1.ReasonSuperseded:
-		return false, failf(ExitError, "%s was superseded by a newer revision", revision.Name).
-			hintf("%s lists the revisions", v.command("history %s", revision.Spec.Instance.Name))
 	}
 	if v.decision != v1alpha1.DecisionApprove || !conditionTrue(revision.Status.Conditions, v1alpha1.ConditionApproved) {
 		return false, nil
@@ -194,6 +198,9 @@ func (v *decideVerb) show(ctx context.Context, revision *v1alpha1.InstanceRevisi
 }
 
 func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
+	if what := blockers(revision.Status.Plan); what != "" && v.decision == v1alpha1.DecisionApprove {
+		v.say("warning: %s: it will not become active before that is mended", what)
+	}
 	if v.yes {
 		return nil
 	}
@@ -207,7 +214,7 @@ func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevisio
 		return err
 	}
 	if !yes {
-		return failf(ExitWaiting, "nothing was decided: %s still waits", revision.Name)
+		return failf(ExitWaiting, "nothing was decided: %s still waits", revision.Name).hintf("%s", v.undoHint(revision))
 	}
 	return nil
 }

@@ -117,6 +117,10 @@ func (s *session) blocked(told verdict, code int) *problem {
 	}
 	switch code {
 	case ExitWaiting:
+		if told.rollback != "" {
+			return found.hintf("look with %s, decide with %s, or take the rollback back with %s", s.command("plan %s", told.title),
+				s.command("approve %s", told.title), s.command("rollback %s --clear", told.rollback))
+		}
 		return found.hintf("look with %s, decide with %s", s.command("plan %s", told.title), s.command("approve %s", told.title))
 	case ExitFailed, ExitDenied:
 		return found.hintf("%s tells more", s.command("describe %s", told.title))

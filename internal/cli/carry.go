@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,8 +69,11 @@ func (a *approving) decide(ctx context.Context, s *session, revision *v1alpha1.I
 		return nil
 	}
 	if !a.approve && !s.canAsk() {
-		return failf(ExitWaiting, "%s waits for approval", revision.Name).
-			hintf("%s approves it, %s then waits until it is active and healthy", s.command("approve %s", revision.Name), s.command("wait %s", revision.Spec.Instance.Name))
+		hint := fmt.Sprintf("%s approves it, %s then waits until it is active and healthy", s.command("approve %s", revision.Name), s.command("wait %s", revision.Spec.Instance.Name))
+		if undo := s.undoHint(revision); undo != "" {
+			hint += "; " + undo
+		}
+		return failf(ExitWaiting, "%s waits for approval", revision.Name).hintf("%s", hint)
 	}
 	v := &decideVerb{session: s, decision: v1alpha1.DecisionApprove, message: a.message, yes: a.approve}
 	if err := v.ask(ctx, revision); err != nil {

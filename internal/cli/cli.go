@@ -117,7 +117,9 @@ exactly what it would change, and makes it active once that is approved.`,
 	root.SetErr(s.ErrOut)
 	s.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&s.colour, "color", s.colour, "When to use colour: auto, always or never. NO_COLOR in the environment turns auto off.")
+	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces)
 	s.addVerbs(root)
+	addHelp(root)
 	s.finish(root)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,58 @@ func (s *session) completeKindAndName(also ...string) completer {
 		}
 		return s.namesOf(cmd.Context(), []string{known.name}, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeAccounts proposes service accounts of the namespace.
+func (s *session) completeAccounts(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	_, namespace, err := s.place()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return s.proposed(cmd.Context(), &corev1.ServiceAccountList{}, start, client.InNamespace(namespace)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeNamespaces proposes namespaces.
+func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	return s.proposed(cmd.Context(), &corev1.NamespaceList{}, start), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeNumbers proposes the revisions of the instance that is named, by number.
+func (s *session) completeNumbers(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	instance, err := s.instanceNamed(ctx, args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	revisions, err := s.revisionsOf(ctx, instance)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var numbers []string
+	for _, revision := range revisions {
+		numbers = append(numbers, number(revision.Spec.Number))
+	}
+	return startingWith(numbers, start), cobra.ShellCompDirectiveNoFileComp
+}
+
+// proposed lists names of one kind.
+func (s *session) proposed(ctx context.Context, list client.ObjectList, start string, options ...client.ListOption) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	cluster, err := s.client()
+	if err != nil || cluster.List(ctx, list, options...) != nil {
+		return nil
+	}
+	var found []string
+	_ = meta.EachListItem(list, func(object runtime.Object) error {
+		found = append(found, object.(client.Object).GetName())
+		return nil
+	})
+	return startingWith(found, start)
 }
 
 // namesOf lists names; what cannot be listed is not proposed.

@@ -12,6 +12,7 @@ func (s *session) addCompletion(root *cobra.Command) {
 		if command.Name() != "completion" {
 			continue
 		}
+		command.Args, command.RunE = cobra.ArbitraryArgs, showHelp
 		command.Short = "Print the script by which a shell or kubectl completes commands and names"
 		command.AddCommand(&cobra.Command{
 			Use:   "kubectl",

@@ -59,7 +59,13 @@ func (v *createAccountVerb) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return v.create(ctx, account(namespace, name, v.clusterRole, v.namespaceRole, v.role)...)
+	if err := v.create(ctx, account(namespace, name, v.clusterRole, v.namespaceRole, v.role)...); err != nil || v.dryRun == dryRunClient {
+		return err
+	}
+	v.warnRole(ctx, "", "ClusterRole", v.clusterRole)
+	v.warnRole(ctx, "", "ClusterRole", v.namespaceRole)
+	v.warnRole(ctx, namespace, "Role", v.role)
+	return nil
 }
 
 // account is a service account with the bindings that give it roles; a role "" is none.

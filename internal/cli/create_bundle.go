@@ -66,6 +66,9 @@ It makes nothing active: an instance does ("create instance --bundle NAME").`,
 			if v.image == "" {
 				return usagef(cmd, "--image is missing: where is the content?")
 			}
+			if err := v.checkImage(); err != nil {
+				return err
+			}
 			if err := v.check(cmd); err != nil {
 				return err
 			}
@@ -87,6 +90,9 @@ func (v *createBundleVerb) run(ctx context.Context, name string) error {
 	bundle.Spec.ServiceAccountName = v.account
 	if err := v.create(ctx, bundle); err != nil {
 		return err
+	}
+	if v.dryRun != dryRunClient {
+		v.warnMissing(ctx, "class", v.class)
 	}
 	v.next("create instance %s --bundle %s --service-account NAME", name, name)
 	return nil

@@ -76,7 +76,11 @@ func (v *createClassVerb) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return v.create(ctx, class)
+	if err := v.create(ctx, class); err != nil || v.dryRun == dryRunClient {
+		return err
+	}
+	v.warnProvisioner(v.provisioner)
+	return nil
 }
 
 func (v *createClassVerb) class(name string) (*v1alpha1.ProvisionerClass, error) {

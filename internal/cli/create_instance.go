@@ -44,6 +44,9 @@ needs ("create account" makes one); to name it you need the right to impersonate
 			if err := v.instanceFlags.check(cmd); err != nil {
 				return err
 			}
+			if err := v.checkImage(); err != nil {
+				return err
+			}
 			if err := v.creation.check(cmd); err != nil {
 				return err
 			}
@@ -72,6 +75,8 @@ func (v *createInstanceVerb) run(cmd *cobra.Command, name string) error {
 	}
 	if v.dryRun != dryRunClient {
 		v.warnAccount(ctx, namespace, v.account)
+		v.warnMissing(ctx, "class", v.class)
+		v.warnMissing(ctx, "bundle", v.bundle)
 	}
 	v.next("wait %s --for planned && %s plan %s", name, v.program, name)
 	return nil

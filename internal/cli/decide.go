@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -13,6 +14,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/state"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // decide writes the Approval and says whether it counts.
@@ -91,4 +93,71 @@ func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approv
 func (v *decideVerb) tookEffect(ctx context.Context, approval *v1alpha1.Approval) bool {
 	revision, err := v.revisionNamed(ctx, approval.Spec.Revision)
 	return err != nil || state.OfRevision(revision).Word != state.Waiting
+}
+
+// outlook is whether a plan will come about that is waited for. Where somebody has to mend something first, nobody is
+// kept waiting.
+func (v *decideVerb) outlook(found target) state.Outlook {
+	switch {
+	case found.byInstance && !upToDate(found.instance) && found.instance.Status.ObservedGeneration != found.instance.Generation:
+		return state.Open
+	case found.byInstance && !upToDate(found.instance):
+		return state.OutlookOf(state.OfInstance(found.instance).Word)
+	}
+	return state.Open
+}
+
+// futile fails where a decision would change nothing: for a revision that a newer one replaced, or a denial of what is
+// active.
+func (v *decideVerb) futile(ctx context.Context, found target) error {
+	revision := found.revision
+	instance := revision.Spec.Instance.Name
+	newest := revision
+	if found.instance != nil {
+		var err error
+		if newest, err = v.newest(ctx, found.instance); err != nil {
+			return err
+		}
+	}
+	word := state.OfRevision(revision).Word
+	switch {
+	case revision.Status.ActivatedAt != nil && v.decision == v1alpha1.DecisionDeny && word != v1alpha1.ReasonSuperseded:
+		return failf(ExitError, "%s has been activated: a denial changes nothing any more", revision.Name).
+			hintf("%s goes back to what was active before", v.command("rollback %s", instance))
+	case newest != nil && newest.Spec.Number > revision.Spec.Number:
+		return failf(ExitError, "%s was replaced by %s: nothing is left to decide about it", revision.Name, newest.Name).
+			hintf("look with %s, decide with %s", v.command("plan %s", newest.Name), v.command("%s %s", strings.ToLower(string(v.decision)), newest.Name))
+	case word == v1alpha1.ReasonSuperseded || word == v1alpha1.ReasonReplaced:
+		return failf(ExitError, "%s was replaced by a newer revision: nothing is left to decide about it", revision.Name).
+			hintf("%s lists the revisions", v.command("history %s", instance))
+	}
+	return nil
+}
+
+// blockers says what stands in the way of a revision's activation, "" if nothing that the plan knows.
+func blockers(of *v1alpha1.PlanSummary) string {
+	if of == nil {
+		return ""
+	}
+	var parts []string
+	for _, part := range []struct {
+		count int
+		noun  string
+	}{{int(of.Conflicts), "conflict"}, {int(of.Failing), "problem"}, {len(of.MissingPermissions), "missing permission"}} {
+		if part.count > 0 {
+			parts = append(parts, plural.Of(part.count, part.noun))
+		}
+	}
+	if len(parts) == 0 && len(of.Problems) > 0 {
+		parts = append(parts, plural.Of(len(of.Problems), "problem"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// undoHint says what to do instead of deciding, "" if there is nothing but that.
+func (s *session) undoHint(revision *v1alpha1.InstanceRevision) string {
+	if revision.Spec.RollbackOf == nil {
+		return ""
+	}
+	return s.command("rollback %s --clear", revision.Spec.Instance.Name) + " takes the rollback back"
 }

@@ -18,6 +18,7 @@ import (
 type deleteVerb struct {
 	*session
 	wait, retain, ignoreMissing bool
+	yes                         bool
 	timeout                     time.Duration
 }
 
@@ -29,7 +30,8 @@ func (s *session) deleteCommand() *cobra.Command {
 		Long: `Deletes objects and waits until they are gone.
 
 An instance takes with it what it made active, in reverse order, as its service account: delete the account
-and its namespace after it. With --retain, or a class that says so, what is active stays.`,
+and its namespace after it. With --retain, or a class that says so, what is active stays. Before a class or a
+bundle that is used is deleted you are asked, where somebody can be; else it is only said.`,
 		Example: `  rukpak delete instance web
   rukpak delete instance web --retain
   rukpak delete bundle web-v1 web-v2`,
@@ -45,6 +47,7 @@ and its namespace after it. With --retain, or a class that says so, what is acti
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "Wait until the objects are gone")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", defaultTimeout, "How long to wait")
 	cmd.Flags().BoolVar(&v.retain, "retain", false, "Of an instance: leave what it made active as it is")
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "Of a class or a bundle that is used: do not ask")
 	cmd.Flags().BoolVar(&v.ignoreMissing, "ignore-not-found", false, "An object that does not exist is no error")
 	return cmd
 }
@@ -79,6 +82,9 @@ func (v *deleteVerb) run(ctx context.Context, known kind, names []string) error 
 			continue
 		}
 		if err != nil {
+			return err
+		}
+		if err := v.askUsed(ctx, known, object); err != nil {
 			return err
 		}
 		if err := v.remove(ctx, known, object, line); err != nil {

@@ -48,6 +48,9 @@ func (v *describeVerb) run(cmd *cobra.Command, args []string) error {
 	if known, name, prefixed := splitName(args[0]); prefixed && len(args) == 1 {
 		return v.object(ctx, known, name)
 	}
+	if known, ok := kindOf(args[0]); ok && len(args) == 1 && known.name != "instance" && known.name != "revision" {
+		return usagef(cmd, "the name of the %s is missing; %s lists them", known.name, v.command("get %s", known.plural))
+	}
 	if len(args) == 1 {
 		return v.instanceOrRevision(ctx, args[0])
 	}

@@ -76,6 +76,13 @@ func (s *session) explainSource(err error) *problem {
 	case source.ReasonAuthenticationFailed:
 		return failf(ExitError, "%w", err).hintf("\"docker login\" keeps credentials where this program finds them")
 	case source.ReasonRegistryUnreachable:
+		var lookup *net.DNSError
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			return failf(ExitError, "%w", err).hintf("nothing listens there: is the registry running, and is this its port?")
+		case errors.As(err, &lookup):
+			return failf(ExitError, "%w", err).hintf("is the name of the registry right?")
+		}
 		return failf(ExitError, "%w", err).hintf("a registry that speaks plain HTTP needs --insecure, and one that speaks HTTPS must not have it")
 	}
 	return failf(ExitError, "%w", err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,9 +31,12 @@ func (s *session) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [instances|revisions|bundles|approvals|classes|all] [NAME...]",
 		Short: "List instances, revisions, bundles, approvals or classes",
-		Long:  "Lists objects in a table; without a kind it lists instances. STATE is one word for how the object is; -o wide says why.",
+		Long: `Lists objects in a table; without a kind it lists instances. STATE is one word for how the object is; -o wide
+says why. The name of an instance in place of one of a revision stands for all its revisions.`,
 		Example: `  rukpak get
   rukpak get revisions -A
+  rukpak get revisions web
+  rukpak get instances,bundles
   rukpak get bundle web-v1 -o yaml
   rukpak get instances -w`,
 		ValidArgsFunction: s.completeKindAndName("all"),
@@ -70,9 +74,12 @@ func (v *getVerb) parse(cmd *cobra.Command, args []string) ([]kind, []string, er
 	if prefixed, name, ok := splitName(word); ok {
 		word, names = prefixed.name, append([]string{name}, names...)
 	}
+	if strings.Contains(word, ",") {
+		return v.parseKinds(cmd, word, names)
+	}
 	known, ok := kindOf(word)
 	if !ok {
-		return nil, nil, usagef(cmd, "%q is not a kind of RukPak; there are instances, revisions, bundles, approvals and classes", args[0])
+		return nil, nil, v.noKind(args[0])
 	}
 	if len(names) > 0 && (v.all || v.selector != "") {
 		return nil, nil, usagef(cmd, "names cannot be combined with --all-namespaces or --selector")
@@ -81,6 +88,27 @@ func (v *getVerb) parse(cmd *cobra.Command, args []string) ([]kind, []string, er
 		return nil, nil, usagef(cmd, "--watch takes one name at most")
 	}
 	return []kind{known}, names, nil
+}
+
+// parseKinds reads "instances,bundles".
+func (v *getVerb) parseKinds(cmd *cobra.Command, word string, names []string) ([]kind, []string, error) {
+	if len(names) > 0 || v.watch {
+		return nil, nil, usagef(cmd, "several kinds take neither names nor --watch")
+	}
+	var wanted []kind
+	for _, one := range strings.Split(word, ",") {
+		known, ok := kindOf(one)
+		if !ok {
+			return nil, nil, v.noKind(one)
+		}
+		wanted = append(wanted, known)
+	}
+	return wanted, nil, nil
+}
+
+func (v *getVerb) noKind(word string) error {
+	return failf(ExitUsage, "%q is not a kind of RukPak; there are instances, revisions, bundles, approvals and classes", word).
+		hintf("for an instance of that name say %s", v.command("get instance %s", word))
 }
 
 func (v *getVerb) run(ctx context.Context, wanted []kind, names []string) error {
@@ -121,12 +149,37 @@ func (v *getVerb) fetch(ctx context.Context, k kind, names []string) (client.Obj
 		if k.cluster {
 			key.Namespace = ""
 		}
-		if err := cluster.Get(ctx, key, object); err != nil {
+		err := cluster.Get(ctx, key, object)
+		if of := v.revisionsNamedBy(ctx, k, name, err); len(of) > 0 {
+			found = append(found, of...)
+			continue
+		}
+		if err != nil {
 			return nil, v.missing(err, k.name, name, namespace)
 		}
 		found = append(found, object)
 	}
 	return list, meta.SetList(list, found)
+}
+
+// revisionsNamedBy are the revisions of the instance that is named in place of one of them.
+func (v *getVerb) revisionsNamedBy(ctx context.Context, k kind, name string, missing error) []runtime.Object {
+	if k.name != "revision" || !apierrors.IsNotFound(missing) {
+		return nil
+	}
+	instance, err := v.instanceNamed(ctx, name)
+	if err != nil {
+		return nil
+	}
+	revisions, err := v.revisionsOf(ctx, instance)
+	if err != nil {
+		return nil
+	}
+	var found []runtime.Object
+	for i := range revisions {
+		found = append(found, &revisions[i])
+	}
+	return found
 }
 
 func (v *getVerb) listOptions(namespace, name string) (*client.ListOptions, error) {
@@ -150,7 +203,7 @@ func (v *getVerb) listOptions(namespace, name string) (*client.ListOptions, erro
 // everything prints a table of each kind that there is something of.
 func (v *getVerb) everything(ctx context.Context, wanted []kind) error {
 	if !v.output.forPeople() {
-		return failf(ExitUsage, "\"get all\" prints tables only; -o %s needs one kind", v.output.format)
+		return failf(ExitUsage, "several kinds are printed as tables only; -o %s needs one kind", v.output.format)
 	}
 	any := false
 	for _, k := range wanted {

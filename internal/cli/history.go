@@ -127,7 +127,7 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 	}
 	who = last.Approver
 	if last.Approval == "class" {
-		who = "class " + strings.TrimPrefix(last.Approver, "class ")
+		who = "class " + strings.TrimPrefix(last.Approver, "class/")
 	}
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"

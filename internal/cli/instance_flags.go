@@ -43,6 +43,7 @@ func (f *instanceFlags) completions(cmd *cobra.Command, s *session) {
 	_ = cmd.RegisterFlagCompletionFunc("bundle", func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		return s.namesOf(cmd.Context(), []string{"bundle"}, start), cobra.ShellCompDirectiveNoFileComp
 	})
+	_ = cmd.RegisterFlagCompletionFunc("service-account", s.completeAccounts)
 	_ = cmd.RegisterFlagCompletionFunc("adoption", cobra.FixedCompletions(adoptions(), cobra.ShellCompDirectiveNoFileComp))
 }
 

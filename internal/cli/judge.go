@@ -40,6 +40,7 @@ type verdict struct {
 	wait      int    // the exit code if the time is up now
 	text      string // one line: what happened or what is waited for
 	title     string // what it is about, "web-2" or "web"
+	rollback  string // the instance, if what it is about goes back to an earlier revision
 }
 
 func (v verdict) String() string {
@@ -141,6 +142,9 @@ func judgeRevision(revision *v1alpha1.InstanceRevision) verdict {
 	told.ends(found.Word)
 	if found.Word == state.Waiting {
 		told.wait = ExitWaiting
+	}
+	if revision.Spec.RollbackOf != nil {
+		told.rollback = revision.Spec.Instance.Name
 	}
 	if counts := revision.Status.Objects; counts != nil && found.Mood == state.Busy && counts.Total > 0 && !strings.Contains(found.Message, " of ") {
 		told.text += fmt.Sprintf(" (%d of %d objects healthy)", counts.Healthy, counts.Total)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/state"
 )
 
@@ -25,7 +26,7 @@ func (s *session) planCommand() *cobra.Command {
 		Short: "Show what a revision would change",
 		Long: `Shows what activating a revision would change, against what was live when the plan was computed: objects
 added, changed and removed, field by field; what would fail; what the service account lacks. Data of Secrets
-is not shown. An instance stands for its pending revision, or else for its active one.
+is not shown. An instance stands for its pending revision, or else for its active one, whose plan is history.
 
 The full plan is kept in a Secret and read with your own rights; who may not read it sees the summary.`,
 		Example: `  rukpak plan web
@@ -63,7 +64,7 @@ func (v *planVerb) run(ctx context.Context, word string) error {
 	if err := v.write(ctx, found.revision); err != nil {
 		return err
 	}
-	if v.code && changes(found.revision.Status.Plan) {
+	if v.code && !conditionTrue(found.revision.Status.Conditions, v1alpha1.ConditionActive) && changes(found.revision.Status.Plan) {
 		return exitWith(ExitChanges)
 	}
 	return nil

@@ -44,7 +44,23 @@ func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) strin
 	if of := revision.Spec.RollbackOf; of != nil {
 		what = fmt.Sprintf(", back to revision %d", *of)
 	}
+	if at := revision.Status.ActivatedAt; at != nil {
+		return fmt.Sprintf("%s%s %s; this was its plan, as service account %s (%s):", painter.Bold(revision.Name), what,
+			sinceText(revision, at.UTC().Format("2006-01-02 15:04:05 UTC")), revision.Spec.ServiceAccountName, strings.NewReplacer(" is active yet", " was active before", " is active", " was active").Replace(against))
+	}
 	return fmt.Sprintf("%s%s, as service account %s (%s):", painter.Bold(revision.Name), what, revision.Spec.ServiceAccountName, against)
+}
+
+// sinceText says what became of a revision that has been activated.
+func sinceText(revision *v1alpha1.InstanceRevision, since string) string {
+	conditions := revision.Status.Conditions
+	switch {
+	case conditionTrue(conditions, v1alpha1.ConditionSuperseded):
+		return "was activated at " + since + " and is replaced by now"
+	case conditionTrue(conditions, v1alpha1.ConditionActive):
+		return "is active since " + since
+	}
+	return "is being activated since " + since
 }
 
 // changeLine is one object: a mark, its name and the fields that change.

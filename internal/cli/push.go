@@ -4,8 +4,12 @@ package cli
 
 import (
 	"context"
+	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
+
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // pushed is `push -o json`: what was pushed and how to name it.
@@ -53,6 +57,9 @@ Credentials are those of docker and podman (docker login, or DOCKER_CONFIG).`,
 }
 
 func (v *pushVerb) run(ctx context.Context, dir, ref string) error {
+	if known, err := name.NewTag(ref); err == nil && !strings.HasSuffix(ref, ":"+known.TagStr()) {
+		v.say("note: no tag is named, so it is %s", known.Name())
+	}
 	done, err := v.push(ctx, dir, ref, v.insecure)
 	if err != nil {
 		return err
@@ -62,7 +69,7 @@ func (v *pushVerb) run(ctx context.Context, dir, ref string) error {
 	}
 	v.print("%s", done.Ref)
 	if isTerminal(v.ErrOut) {
-		v.say("%d files, %s", done.Files, bytesText(done.Bytes))
+		v.say("%s, %s", plural.Of(done.Files, "file"), bytesText(done.Bytes))
 	}
 	return nil
 }

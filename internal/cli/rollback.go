@@ -49,6 +49,7 @@ instance is rolled back, changes of its bundle have no effect; --clear ends that
 	}
 	cmd.Flags().Int64Var(&v.to, "to", 0, "Number of the revision to go back to")
 	cmd.Flags().BoolVar(&v.clear, "clear", false, "Follow the bundle again")
+	_ = cmd.RegisterFlagCompletionFunc("to", s.completeNumbers)
 	v.approving.addTo(cmd)
 	return cmd
 }
@@ -58,6 +59,9 @@ func (v *rollbackVerb) run(ctx context.Context, name string) error {
 	if !v.clear {
 		number, err := v.goal(ctx, name)
 		if err != nil {
+			return err
+		}
+		if done, err := v.there(ctx, name, number); done || err != nil {
 			return err
 		}
 		wanted = &number
@@ -79,6 +83,32 @@ func (v *rollbackVerb) run(ctx context.Context, name string) error {
 		v.say("%s goes back to revision %d.", instance.Name, *wanted)
 	}
 	return v.carry(ctx, v.session, instance.Name)
+}
+
+// there says so if the revision is active already: a new one with the same manifests would change nothing. A rollback to
+// another one that waits is taken back.
+func (v *rollbackVerb) there(ctx context.Context, name string, number int64) (bool, error) {
+	instance, err := v.instanceNamed(ctx, name)
+	if err != nil || instance.Status.Active == nil || instance.Status.Active.Number != number {
+		return false, err
+	}
+	active, err := v.revisionNamed(ctx, instance.Status.Active.Name)
+	if err != nil {
+		return false, err
+	}
+	v.say("%s is active already.", active.Name)
+	to, of := instance.Spec.RollbackTo, active.Spec.RollbackOf
+	if to == nil || of != nil && *of == *to {
+		return true, nil
+	}
+	_, _, err = v.change(ctx, name, func(instance *v1alpha1.BundleInstance) error {
+		instance.Spec.RollbackTo = nil
+		return nil
+	})
+	if err == nil {
+		v.say("%s does not go back to revision %d any more: it follows its bundle again.", instance.Name, *to)
+	}
+	return true, err
 }
 
 // goal is the number to go back to.

@@ -33,7 +33,7 @@ func (m rowMaker) titles(k kind) []string {
 		titles = []string{"NAME", "STATE", "ACTIVE", "PENDING", "HEALTHY", "AGE"}
 		wide = []string{"BUNDLE", "ACCOUNT", "MESSAGE"}
 	case "revision":
-		titles = []string{"NAME", "INSTANCE", "STATE", "ADDED", "CHANGED", "REMOVED", "AGE"}
+		titles = []string{"NAME", "INSTANCE", "STATE", "ADDED", "CHANGED", "REMOVED", "PROBLEMS", "AGE"}
 		wide = []string{"BUNDLE", "MANIFESTS", "MESSAGE"}
 	case "bundle":
 		titles = []string{"NAME", "CLASS", "STATE", "FILES", "SIZE", "IMAGE", "AGE"}
@@ -95,12 +95,13 @@ func (m rowMaker) instance(instance *v1alpha1.BundleInstance) (cells, wide []str
 
 func (m rowMaker) revision(revision *v1alpha1.InstanceRevision) (cells, wide []string) {
 	found := state.OfRevision(revision)
-	added, changed, removed := "", "", ""
+	added, changed, removed, problems := "", "", "", ""
 	if plan := revision.Status.Plan; plan != nil {
 		added, changed, removed = number(plan.Added), number(plan.Changed), number(plan.Removed)
+		problems = number(max(plan.Conflicts+plan.Failing, int64(len(plan.Problems))) + int64(len(plan.MissingPermissions)))
 	}
 	cells = []string{
-		revision.Name, revision.Spec.Instance.Name, m.word(found), added, changed, removed, m.age(revision.CreationTimestamp),
+		revision.Name, revision.Spec.Instance.Name, m.word(found), added, changed, removed, problems, m.age(revision.CreationTimestamp),
 	}
 	return cells, []string{revision.Spec.BundleName, string(revision.Spec.ManifestDigest), found.Message}
 }

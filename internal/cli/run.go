@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 type runVerb struct {
@@ -72,7 +73,7 @@ Where nobody can be asked, it ends after the plan with exit code 3 and prints th
 		_ = cmd.Flags().MarkHidden(hidden)
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&v.name, "name", "", "Name of the instance; that of the folder or repository if not set")
+	flags.StringVar(&v.name, "name", "", "Name of the instance; that of the folder (of the one above it, if that is called by a version) or repository if not set")
 	flags.StringVar(&v.registry, "registry", "", "Where a folder is pushed to: REGISTRY[:PORT][/PREFIX]; the cluster must reach it by the same name. Not set means that it is uploaded to the cluster")
 	flags.StringVar(&v.createAccount, "create-account", "", "Create a service account if there is none: cluster-admin (may do anything) or namespace-admin (anything in this namespace)")
 	_ = cmd.RegisterFlagCompletionFunc("create-account", cobra.FixedCompletions([]string{accountClusterAdmin, accountNamespaceAdmin}, cobra.ShellCompDirectiveNoFileComp))
@@ -113,6 +114,9 @@ func looksLikePath(what string) bool {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
+// versionName are names of folders that say which version is in it, and not of what.
+var versionName = regexp.MustCompile(`^v?\d+([.-].*)?$`)
+
 // nameFrom makes the name of an instance from a folder or a reference.
 func nameFrom(what string) string {
 	if absolute, err := filepath.Abs(what); err == nil && isFolder(what) {
@@ -122,6 +126,9 @@ func nameFrom(what string) string {
 		if slash, colon := strings.LastIndex(what, "/"), strings.LastIndex(what, ":"); colon > slash {
 			what = what[:colon]
 		}
+	}
+	if versionName.MatchString(filepath.Base(what)) && isFolder(what) && filepath.Dir(what) != what {
+		what = filepath.Dir(what)
 	}
 	name := notInNames.ReplaceAllString(strings.ToLower(filepath.Base(what)), "-")
 	return strings.Trim(name[:min(len(name), v1alpha1.MaxInstanceNameLength)], "-")
@@ -157,7 +164,7 @@ func (v *runVerb) content(ctx context.Context, what string) error {
 			return err
 		}
 		v.uploaded = done.Digest
-		v.say("uploaded %s: %d files, %s", what, done.Files, bytesText(done.Bytes))
+		v.say("uploaded %s: %s, %s", what, plural.Of(done.Files, "file"), bytesText(done.Bytes))
 		return nil
 	}
 	ref := strings.TrimSuffix(v.registry, "/") + "/" + v.name + ":latest"

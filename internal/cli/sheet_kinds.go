@@ -12,6 +12,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 func (d *sheet) instance(instance *v1alpha1.BundleInstance) {
@@ -34,11 +35,19 @@ func (d *sheet) instance(instance *v1alpha1.BundleInstance) {
 func instanceContent(instance *v1alpha1.BundleInstance) string {
 	switch {
 	case instance.Spec.BundleRef != nil:
-		return "bundle " + instance.Spec.BundleRef.Name
+		return notInUse(instance, "bundle "+instance.Spec.BundleRef.Name)
 	case instance.Spec.Bundle != nil:
-		return sourcesText(instance.Spec.Bundle.Sources)
+		return notInUse(instance, sourcesText(instance.Spec.Bundle.Sources))
 	}
 	return ""
+}
+
+// notInUse says of what the spec names that an instance which is rolled back does not have it.
+func notInUse(instance *v1alpha1.BundleInstance, content string) string {
+	if instance.Spec.RollbackTo == nil {
+		return content
+	}
+	return fmt.Sprintf("that of revision %d; %s has no effect before the rollback ends", *instance.Spec.RollbackTo, content)
 }
 
 func referenceText(reference *v1alpha1.RevisionReference, objects *v1alpha1.ObjectCounts) string {
@@ -78,7 +87,7 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 	}
 	drift := ""
 	if status.DriftUndone > 0 {
-		drift = fmt.Sprintf("undone %d times", status.DriftUndone)
+		drift = "undone " + plural.Of(int(status.DriftUndone), "time")
 	}
 	d.facts(
 		"Revision", revision.Namespace+"/"+revision.Name,
@@ -102,7 +111,7 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 func (d *sheet) bundle(bundle *v1alpha1.Bundle) {
 	content := ""
 	if held := bundle.Status.Content; held != nil {
-		content = fmt.Sprintf("%s, %d files, %s", held.Digest, held.Files, bytesText(held.Bytes))
+		content = fmt.Sprintf("%s, %s, %s", held.Digest, plural.Of(int(held.Files), "file"), bytesText(held.Bytes))
 	}
 	var resolved []string
 	for _, source := range bundle.Status.Sources {
@@ -114,6 +123,7 @@ func (d *sheet) bundle(bundle *v1alpha1.Bundle) {
 		"Class", cmp.Or(bundle.Status.ProvisionerClassName, bundle.Spec.ProvisionerClassName, "the default class"),
 		"Source", sourcesText(bundle.Spec.Sources),
 		"Resolved to", strings.Join(resolved, ", "),
+		"Signed", verdictText(bundle.Status.Verification),
 		"Content", content,
 		"Made by", bundle.Labels[v1alpha1.LabelInstance],
 		"Created", d.created(bundle.CreationTimestamp),

@@ -32,7 +32,8 @@ func (s *session) treeCommand() *cobra.Command {
 		Long: `Shows the active objects of an instance by phase, in the order of activation, with their health, and below
 each what it made in turn (ReplicaSets, Pods, Jobs, ...). All is read with your own rights.
 
-  ✓ as it should be   … on its way   ✗ failed   ○ missing   ⌫ being deleted   ? cannot be judged`,
+  ✓ as it should be   … on its way   ✗ failed   ○ missing   ⌫ being deleted   ? cannot be judged
+  ! not its own`,
 		Example:           `  rukpak tree web`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeNames("instance"),
@@ -83,16 +84,19 @@ func shownRevision(instance *v1alpha1.BundleInstance) *v1alpha1.RevisionReferenc
 
 func (v *treeVerb) title(instance *v1alpha1.BundleInstance, reference *v1alpha1.RevisionReference, shown tree.Tree, found state.State) string {
 	painter := v.painter()
-	current, total := shown.Count()
-	if total == 0 {
+	count := shown.Count()
+	if count.Total == 0 {
 		return fmt.Sprintf("%s  %s  you may see none of the objects of %s", painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), reference.Name)
 	}
 	what := "active is " + reference.Name
 	if instance.Status.Active == nil {
 		what = "nothing is active; these are the objects of " + reference.Name
 	}
-	return fmt.Sprintf("%s  %s  %s, %d of %d objects are as they should be",
-		painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), what, current, total)
+	title := fmt.Sprintf("%s  %s  %s, ", painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), what)
+	if count.Foreign > 0 {
+		title += fmt.Sprintf("%d of %d are its own, ", count.Total-count.Foreign, count.Total)
+	}
+	return title + fmt.Sprintf("%d of %d objects are as they should be", count.Current, count.Total)
 }
 
 func (v *treeVerb) groups(ctx context.Context, instance *v1alpha1.BundleInstance, reference *v1alpha1.RevisionReference) ([]tree.Group, error) {

@@ -47,15 +47,33 @@ func (f *forest) byPhase(ctx context.Context, phases []provisioner.Phase) ([]tre
 		group := tree.Group{Name: phase.Name}
 		for _, object := range phase.Objects {
 			found := live[ownership.IDOf(object)]
-			node := &tree.Node{Object: ownership.IDOf(object).String(), Status: found.health.Status, Message: found.health.Message}
+			node := &tree.Node{
+				Object: ownership.IDOf(object).String(), Status: found.health.Status, Message: found.health.Message,
+				BelongsTo: f.belongsTo(found.object),
+			}
 			group.Objects = append(group.Objects, node)
-			if found.object != nil {
+			if found.object != nil && node.BelongsTo == "" {
 				roots = append(roots, root{node, found.object})
 			}
 		}
 		groups = append(groups, group)
 	}
 	return groups, f.addChildren(ctx, roots)
+}
+
+// belongsTo says whose a live object is, "" if it is the instance's or not there.
+func (f *forest) belongsTo(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	holder, held := ownership.OwnerOf(object)
+	switch {
+	case held && holder.UID == f.owner:
+		return ""
+	case held:
+		return holder.Namespace + "/" + holder.Name
+	}
+	return "nobody that is known"
 }
 
 // seen is a live object and its health; without an object the health says why there is none.

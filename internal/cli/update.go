@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,6 +59,9 @@ func (v *updateVerb) checkFlags(cmd *cobra.Command) error {
 	if err := v.check(cmd); err != nil {
 		return err
 	}
+	if err := v.checkImage(); err != nil {
+		return err
+	}
 	return v.output.check(cmd)
 }
 
@@ -76,6 +80,11 @@ func (v *updateVerb) run(cmd *cobra.Command, name string) error {
 		v.say("note: %s is rolled back to revision %d: a change of its bundle has no effect before %s", instance.Name, *instance.Spec.RollbackTo, v.command("rollback %s --clear", instance.Name))
 	}
 	v.warnAccount(ctx, instance.Namespace, v.account)
+	v.warnMissing(ctx, "class", v.class)
+	v.warnMissing(ctx, "bundle", v.bundle)
+	if !changed && v.image != "" && !strings.Contains(v.image, "@") && instance.Spec.Track == nil {
+		v.say("hint: what %s means was pinned when it was first used; give the digest that \"push\" prints, or set spec.track to follow the tag", v.image)
+	}
 	return v.printChanged(instance, changed)
 }
 

@@ -3,9 +3,13 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // finish gives every command what all have in common: texts that call the
@@ -18,16 +22,40 @@ func (s *session) finish(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usagef(cmd, "%w", err)
+				return usagef(cmd, "%w", inOurWords(cmd, args, err))
 			}
 			return nil
 		}
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%w", err) })
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetUsageTemplate(usageTemplate)
 	for _, child := range cmd.Commands() {
 		s.finish(child)
 	}
+}
+
+// inOurWords says of a wrong number of arguments which ones there should be.
+func inOurWords(cmd *cobra.Command, args []string, err error) error {
+	if !strings.Contains(err.Error(), "arg(s)") {
+		return err
+	}
+	return fmt.Errorf("%s given; it is: %s", plural.Of(len(args), "argument"), cmd.UseLine())
+}
+
+// flagError names the flag that may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return usagef(cmd, "%w", err)
+	}
+	var names []string
+	add := func(flag *pflag.Flag) { names = append(names, flag.Name) }
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	if meant := nearest(word, names); meant != "" {
+		return failf(ExitUsage, "%w", err).hintf("did you mean --%s?", meant)
+	}
+	return usagef(cmd, "%w", err)
 }
 
 // usageTemplate leaves out the thirty flags that all verbs share, but says
@@ -64,10 +92,21 @@ func showHelp(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	problem := failf(ExitUsage, "%s has no command %q", cmd.CommandPath(), args[0])
+	if instead := elsewhere[args[0]]; instead != "" && cmd == cmd.Root() {
+		return problem.hintf("%q does that", cmd.CommandPath()+" "+instead)
+	}
 	if meant := suggestions(cmd, args[0]); len(meant) > 0 {
 		return problem.hintf("did you mean %s?", strings.Join(meant, " or "))
 	}
 	return problem.hintf("%q lists the commands", cmd.CommandPath()+" --help")
+}
+
+// elsewhere are words that people try, and what does it here.
+var elsewhere = map[string]string{
+	"suspend": "update INSTANCE --suspend", "resume": "update INSTANCE --suspend=false", "list": "get", "status": "describe INSTANCE",
+	"apply": "run DIR", "install": "run DIR", "upgrade": "update INSTANCE --image REF", "uninstall": "delete instance INSTANCE",
+	"undo": "rollback INSTANCE", "revisions": "history INSTANCE", "reject": "deny INSTANCE", "events": "describe INSTANCE",
+	"bundles": "get bundles", "instances": "get instances", "classes": "get classes", "approvals": "get approvals",
 }
 
 func suggestions(cmd *cobra.Command, word string) []string {
@@ -101,13 +140,13 @@ func (s *session) exitCodesTopic() *cobra.Command {
     0  done
     1  an error that has no code of its own
     2  plan --exit-code: there are changes (without that flag a plan exits with 0)
-    3  a revision waits for approval: from run and rollback where nobody can be asked or the answer
-       was no, and from wait when that is what its time ran out on
+    3  a revision waits for approval: from run and rollback where nobody can be asked, from these and
+       from approve and deny where the answer was no, and from wait when its time ran out on that
     4  a revision was denied
     5  a revision failed, or its content or configuration was refused
     6  the time was up, or the API server did not answer in time
     7  an object that was named does not exist
-   64  wrong flags or arguments
+   64  wrong flags or arguments; also approve and deny without -y where nobody can be asked
   130  interrupted by Ctrl-C
 
 An example, for a pipeline in which people approve:
@@ -118,5 +157,24 @@ An example, for a pipeline in which people approve:
       3) echo "waits for approval"; rukpak wait app --timeout 1h ;;
       *) exit "$code" ;;
     esac`,
+	}
+}
+
+// addHelp makes an unknown topic an error, which it is not to cobra.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, command := range root.Commands() {
+		if command.Name() != "help" {
+			continue
+		}
+		help := command.Run
+		command.Run = nil
+		command.RunE = func(cmd *cobra.Command, args []string) error {
+			if found, rest, err := root.Find(args); err != nil || len(rest) > 0 && !found.HasParent() {
+				return showHelp(root, args)
+			}
+			help(cmd, args)
+			return nil
+		}
 	}
 }

@@ -134,18 +134,18 @@ func TestWhoMayTakeWhat(t *testing.T) {
 	}{
 		"Ours": {live: plain, mark: &shop, want: map[Adoption]string{}},
 		"Unmarked": {live: plain, want: map[Adoption]string{
-			AdoptNever: "ConfigMap prod/x exists and belongs to nobody that is known; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Unowned to take it, or delete it",
+			AdoptNever: "ConfigMap prod/x exists and belongs to nobody that is known; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Unowned (\"rukpak update shop --adoption Unowned\"), or delete it",
 		}},
 		"Controlled": {live: controlled, want: map[Adoption]string{
-			AdoptNever:   "ConfigMap prod/x exists and belongs to its controller Shop s; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Force to take it, or rename one of the two",
-			AdoptUnowned: "ConfigMap prod/x exists and belongs to its controller Shop s; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Force to take it, or rename one of the two",
+			AdoptNever:   "ConfigMap prod/x exists and belongs to its controller Shop s; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Force (\"rukpak update shop --adoption Force\"), or rename one of the two",
+			AdoptUnowned: "ConfigMap prod/x exists and belongs to its controller Shop s; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Force (\"rukpak update shop --adoption Force\"), or rename one of the two",
 		}},
 		"OtherAlive": {live: plain, mark: &other, want: map[Adoption]string{
-			AdoptNever:   "ConfigMap prod/x exists and belongs to BundleInstance prod/other; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Force to take it, or rename one of the two",
-			AdoptUnowned: "ConfigMap prod/x exists and belongs to BundleInstance prod/other; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Force to take it, or rename one of the two",
+			AdoptNever:   "ConfigMap prod/x exists and belongs to BundleInstance prod/other; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Force (\"rukpak update shop --adoption Force\"), or rename one of the two",
+			AdoptUnowned: "ConfigMap prod/x exists and belongs to BundleInstance prod/other; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Force (\"rukpak update shop --adoption Force\"), or rename one of the two",
 		}},
 		"OtherGone": {live: plain, mark: &other, gone: true, want: map[Adoption]string{
-			AdoptNever: "ConfigMap prod/x exists and was left by BundleInstance prod/other, which is gone; BundleInstance prod/shop may not take it: set spec.strategy.adoption of the instance to Unowned to take it, or delete it",
+			AdoptNever: "ConfigMap prod/x exists and was left by BundleInstance prod/other, which is gone; BundleInstance prod/shop may not take it: to take it set spec.strategy.adoption of the instance to Unowned (\"rukpak update shop --adoption Unowned\"), or delete it",
 		}},
 	}
 	for name, test := range tests {

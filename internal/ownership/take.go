@@ -62,9 +62,9 @@ type CollisionError struct {
 
 // Error says whose the object is and what to do.
 func (e *CollisionError) Error() string {
-	advice := "set spec.strategy.adoption of the instance to Force to take it, or rename one of the two"
+	advice := "to take it set spec.strategy.adoption of the instance to Force (\"rukpak update " + e.Owner.Name + " --adoption Force\"), or rename one of the two"
 	if e.free {
-		advice = "set spec.strategy.adoption of the instance to Unowned to take it, or delete it"
+		advice = "to take it set spec.strategy.adoption of the instance to Unowned (\"rukpak update " + e.Owner.Name + " --adoption Unowned\"), or delete it"
 	}
 	return fmt.Sprintf("%s exists and %s; BundleInstance %s may not take it: %s", e.ID, e.belongs(), e.Owner, advice)
 }

@@ -193,12 +193,17 @@ func (r *renderer) changed(field Field) {
 		r.lines(old, now)
 		return
 	}
+	before, after := itemsOf(field.Old), itemsOf(field.New)
 	one := fmt.Sprintf("~ %s: %s -> %s", field.Path, shown(field.Old), shown(field.New))
-	if utf8.RuneCountInString(one) <= r.width-4 {
+	if utf8.RuneCountInString(one) <= min(r.width-4, readable) {
 		r.line(busy, "    ", one)
 		return
 	}
 	r.line(busy, "    ", "~ "+field.Path+":")
+	if len(before)+len(after) > 2 {
+		r.lines(before, after)
+		return
+	}
 	r.line(bad, "      ", r.cut("- "+shown(field.Old)))
 	r.line(good, "      ", r.cut("+ "+shown(field.New)))
 }
@@ -223,6 +228,22 @@ func (r *renderer) cut(line string) string {
 		return line
 	}
 	return string([]rune(line)[:limit-3]) + "..."
+}
+
+// readable is the longest line that is not broken at all, however wide the output is.
+const readable = 160
+
+// itemsOf are the items of a list, one a line, and nil for all else.
+func itemsOf(value json.RawMessage) []string {
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil
+	}
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = string(item)
+	}
+	return lines
 }
 
 // linesOf are the lines of a text that has several, and nil for all else.

@@ -32,6 +32,8 @@ func example() *Plan {
 			{Action: Alter, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "app", Fields: []Field{
 				{Path: "spec.replicas", Old: raw("1"), New: raw("2")},
 				{Path: "spec.paused", New: raw("true")},
+				{Path: "rules", Old: raw(`[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]},{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}]`),
+					New: raw(`[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]},{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list"]}]`)},
 				{Path: "spec.template.spec.containers[name=app].env[name=OLD]", Old: raw(`{"name":"OLD","value":"x"}`)},
 				{Path: "spec.template.spec.containers[name=app].image", Old: raw(`"example.com/app:1"`), New: raw(`"example.com/app:2"`)},
 				{Path: "metadata.annotations[example.com/text]", Old: raw(`"a text that is too long to stand in one line with the other"`), New: raw(`"a text that is too long to stand in one line with the other, and even too long for a line of its own"`)},

@@ -6,8 +6,8 @@ package plural
 import "strconv"
 
 // Of is "1 object", "2 objects": the noun is one that takes an s.
-func Of(count int, noun string) string {
-	text := strconv.Itoa(count) + " " + noun
+func Of[N int | int32 | int64](count N, noun string) string {
+	text := strconv.FormatInt(int64(count), 10) + " " + noun
 	if count != 1 {
 		text += "s"
 	}

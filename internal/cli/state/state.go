@@ -86,7 +86,7 @@ func moodOf(reason string) Mood {
 		v1alpha1.ReasonTransientError, v1alpha1.ReasonDeleting, v1alpha1.ReasonApproved, v1alpha1.ReasonAutomatic,
 		v1alpha1.ReasonPruning:
 		return Busy
-	case v1alpha1.ReasonSuspended, v1alpha1.ReasonSuperseded:
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonSuperseded, v1alpha1.ReasonReplaced:
 		return Quiet
 	}
 	return Bad
@@ -240,5 +240,9 @@ func ofUndecided(conditions []metav1.Condition) State {
 		reason := cmp.Or(planned.Reason, v1alpha1.ReasonPlanning)
 		return State{Word: reason, Message: planned.Message, Mood: moodOf(reason)}
 	}
-	return State{Word: Waiting, Message: find(conditions, v1alpha1.ConditionApproved).Message, Mood: Busy}
+	approved := find(conditions, v1alpha1.ConditionApproved)
+	if approved.Reason == v1alpha1.ReasonReplaced {
+		return State{Word: approved.Reason, Message: approved.Message, Mood: Quiet}
+	}
+	return State{Word: Waiting, Message: approved.Message, Mood: Busy}
 }

@@ -34,19 +34,32 @@ type Node struct {
 	Status   health.Status `json:"status"`
 	Message  string        `json:"message,omitempty"`
 	Children []*Node       `json:"children,omitempty"`
+	// BelongsTo says whose an object is that is not the instance's, "" for its own.
+	BelongsTo string `json:"belongsTo,omitempty"`
 }
 
-// Count counts objects and those that are as they should be; children are not counted.
-func (t Tree) Count() (current, total int) {
+// Count is how many objects there are; children are not counted.
+type Count struct {
+	Total   int // that there should be
+	Foreign int // that are somebody else's
+	Current int // of its own that are as they should be
+}
+
+// Count counts.
+func (t Tree) Count() Count {
+	var c Count
 	for _, group := range t.Groups {
 		for _, node := range group.Objects {
-			total++
-			if node.Status == health.Current {
-				current++
+			c.Total++
+			switch {
+			case node.BelongsTo != "":
+				c.Foreign++
+			case node.Status == health.Current:
+				c.Current++
 			}
 		}
 	}
-	return current, total
+	return c
 }
 
 // Mark is one sign for a status.
@@ -102,6 +115,9 @@ func (d *drawing) nodes(prefix string, nodes []*Node) {
 func (d *drawing) text(node *Node) string {
 	name := paint.Clean(node.Object)
 	text := Mark(node.Status) + " " + name
+	if node.BelongsTo != "" {
+		return d.paint.Bad("! "+name) + "  belongs to " + paint.Clean(node.BelongsTo)
+	}
 	switch node.Status {
 	case health.Current:
 		text = d.paint.Good(Mark(node.Status)) + " " + name

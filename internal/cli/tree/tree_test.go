@@ -32,6 +32,7 @@ func example() Tree {
 			{Object: "Web.example.com web/a", Status: health.NotFound, Message: "does not exist"},
 			{Object: "Web.example.com web/b", Status: health.Terminating},
 			{Object: "Web.example.com web/c", Status: health.Unknown, Message: "you may not read it"},
+			{Object: "Web.example.com web/d", Status: health.Current, BelongsTo: "other/web"},
 		}},
 	}}
 }
@@ -53,9 +54,8 @@ func TestTreeIsDrawn(t *testing.T) {
 }
 
 func TestOnlyOwnObjectsAreCounted(t *testing.T) {
-	current, total := example().Count()
-	if current != 1 || total != 6 {
-		t.Errorf("%d of %d, not 1 of 6", current, total)
+	if got, want := example().Count(), (Count{Total: 7, Foreign: 1, Current: 1}); got != want {
+		t.Errorf("%+v, not %+v", got, want)
 	}
 }
 

@@ -82,10 +82,10 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 		return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 	}
 	summarise(w, held)
-	c.tell(before, instance)
 	if patchErr := status.Patch(ctx, c.Client, instance, before); patchErr != nil {
-		return retryConflict(patchErr)
+		return retryConflict(patchErr) // and nothing is told, or it would be told again then
 	}
+	c.tell(before, instance)
 	if held != nil && held.Retry {
 		return ctrl.Result{}, err
 	}

@@ -128,7 +128,13 @@ func notActive(current *v1alpha1.InstanceRevision) (reason, message string) {
 			conditionType != v1alpha1.ConditionFailed && found.Status == metav1.ConditionTrue {
 			continue
 		}
+		if found.Reason == v1alpha1.ReasonPlanning && isTrue(current, v1alpha1.ConditionPlanned) {
+			continue // it was so a moment ago
+		}
 		return found.Reason, prefix + found.Message
+	}
+	if isTrue(current, v1alpha1.ConditionPlanned) {
+		return v1alpha1.ReasonWaitingForApproval, prefix + "is planned and not decided about"
 	}
 	return v1alpha1.ReasonPlanning, prefix + "is being planned"
 }

@@ -104,6 +104,12 @@ func TestStatusTellsHowFarTheNewestRevisionIs(t *testing.T) {
 			active:    "app-1",
 		},
 		{
+			name:      "planned a moment ago: it is not being planned any more",
+			revisions: []v1alpha1.InstanceRevision{state(1, planned, no("Active", "Planning"))},
+			want:      map[string]string{"Ready": "False WaitingForApproval", "Progressing": "False WaitingForApproval"},
+			pending:   "app-1",
+		},
+		{
 			name: "a new one was denied",
 			revisions: []v1alpha1.InstanceRevision{
 				state(1, planned, approved, active, healthy), state(2, planned, no("Approved", "Denied"), yes("Denied", "Denied")),

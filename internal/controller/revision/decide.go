@@ -44,6 +44,8 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		})
 		if revision == w.newest {
 			c.apply(revision, verdict)
+		} else {
+			replaced(revision, w.newest)
 		}
 		if err := c.answer(ctx, list.Items, verdict); err != nil {
 			return err
@@ -74,6 +76,21 @@ func (c *Controller) apply(revision *v1alpha1.InstanceRevision, verdict approval
 		conditions.True(v1alpha1.ConditionApproved, verdict.Reason, verdict.Message)
 	case approval.Waiting:
 		conditions.False(v1alpha1.ConditionApproved, verdict.Reason, verdict.Message)
+	}
+}
+
+// replaced says of a revision that never wrote anything that a newer one is there now. Should that be withdrawn, the
+// older one may become the newest again, and then it is judged anew.
+func replaced(revision, newest *v1alpha1.InstanceRevision) {
+	if newest == nil || newest.Spec.Number < revision.Spec.Number || revision.Status.ActivatedAt != nil ||
+		is(revision, v1alpha1.ConditionSuperseded) || is(revision, v1alpha1.ConditionDenied) {
+		return
+	}
+	conditions := conditionsOf(revision)
+	message := fmt.Sprintf("revision %d replaced it", newest.Spec.Number)
+	conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonReplaced, message)
+	if !is(revision, v1alpha1.ConditionApproved) {
+		conditions.False(v1alpha1.ConditionApproved, v1alpha1.ReasonReplaced, message)
 	}
 }
 

@@ -40,6 +40,9 @@ func (c *Controller) recordDrift(w *work, result activate.Result) {
 		lines = append(lines, line)
 		c.Recorder.Eventf(target, nil, corev1.EventTypeWarning, v1alpha1.ReasonDriftUndone, "Heal", "%s", status.Note(line))
 	}
+	if len(lines) > 0 {
+		c.Recorder.Eventf(w.instance, target, corev1.EventTypeWarning, v1alpha1.ReasonDriftUndone, "Heal", "%s", status.Note(summary(lines)))
+	}
 	c.Metrics.DriftUndone(len(lines))
 	target.Status.DriftUndone += int64(len(lines))
 	switch {
