@@ -23,6 +23,7 @@ func figures() []figure {
 		{"unpack", "an image goes into the content store, against go-containerregistry's extract", unpacking},
 		{"fetch", "content goes from a registry into the content store, against crane and oras", fetching},
 		{"requests", "what a registry is asked, and how many small artifacts come from it", asking},
+		{"reading", "files inside of a disk image, and a long list, through the content API", throughTheAPI},
 		{"pivot", "a few of many objects change", pivot},
 		{"drift", "owned objects are deleted, and restored", drift},
 		{"rest", "what the manager does when there is nothing to do", atEase},

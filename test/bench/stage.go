@@ -30,7 +30,10 @@ func (b *bench) environment(ctx context.Context) (*stage, error) {
 		return b.stage, nil
 	}
 	b.say("start an environment with a manager")
-	env, err := devenv.Start(ctx, devenv.Options{Progress: os.Stderr})
+	env, err := devenv.Start(ctx, devenv.Options{
+		Progress:    os.Stderr,
+		ManagerArgs: []string{"--limit-files=200000"}, // folders count, too
+	})
 	if err != nil {
 		return nil, err
 	}
