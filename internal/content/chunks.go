@@ -62,13 +62,17 @@ func (c *chunkHasher) finish() []uint64 {
 
 func (d *Disk) chunksPath(sum Sum) string { return filepath.Join(d.dir, chunksName, sum.String()) }
 
-// putChunks stores a list.
-func (d *Disk) putChunks(sum Sum, sums []uint64) error {
+func formatChunks(sum Sum, sums []uint64) []byte {
 	data := append([]byte(chunksHead), sum[:]...)
 	for _, one := range sums {
 		data = binary.LittleEndian.AppendUint64(data, one)
 	}
-	data = binary.LittleEndian.AppendUint64(data, xxhash.Sum64(data))
+	return binary.LittleEndian.AppendUint64(data, xxhash.Sum64(data))
+}
+
+// putChunks stores a list.
+func (d *Disk) putChunks(sum Sum, sums []uint64) error {
+	data := formatChunks(sum, sums)
 	temp, err := os.CreateTemp(filepath.Join(d.dir, workName), "chunks-")
 	if err != nil {
 		return err
@@ -105,8 +109,16 @@ func (d *Disk) chunkSums(file *os.File, sum Sum, size int64) ([]uint64, error) {
 
 func (d *Disk) readChunks(sum Sum, size int64) ([]uint64, bool) {
 	data, err := os.ReadFile(d.chunksPath(sum))
+	if err != nil {
+		return nil, false
+	}
+	return parseChunks(data, sum, size)
+}
+
+// parseChunks takes a list only if all of it is as it was written for this file.
+func parseChunks(data []byte, sum Sum, size int64) ([]uint64, bool) {
 	count := int((size + chunkSize - 1) / chunkSize)
-	if err != nil || len(data) != len(chunksHead)+len(sum)+8*count+8 {
+	if len(data) != len(chunksHead)+len(sum)+8*count+8 {
 		return nil, false
 	}
 	body, last := data[:len(data)-8], data[len(data)-8:]

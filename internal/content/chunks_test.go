@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -80,8 +79,8 @@ func TestALargeFileIsReadFromAnywhere(t *testing.T) {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
-		if err := iotest.TestReader(file, data); err != nil {
-			t.Errorf("%d bytes: %v", size, err)
+		if got, err := io.ReadAll(file); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("from the beginning: %d of %d bytes, %v", len(got), size, err)
 		}
 	}
 }
@@ -222,14 +221,19 @@ func TestAPageOfALargeFileIsReadQuickly(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = openStore(t, dir)
-	begun := time.Now()
-	if _, err := openBig(t, d, tree).ReadAt(make([]byte, 4096), size/2); err != nil {
-		t.Fatal(err)
+	page, eighth := time.Hour, time.Hour
+	for range 5 { // the best of each: other work on the machine may be in the way
+		begun := time.Now()
+		if _, err := openBig(t, d, tree).ReadAt(make([]byte, 4096), size/2); err != nil {
+			t.Fatal(err)
+		}
+		page = min(page, time.Since(begun))
+		begun = time.Now()
+		sha256.Sum256(make([]byte, size/8))
+		eighth = min(eighth, time.Since(begun))
 	}
-	hash := time.Now()
-	sha256.Sum256(make([]byte, 32<<20)) // an eighth of the file
-	if took, eighth := hash.Sub(begun), time.Since(hash); took > eighth {
-		t.Errorf("reading a page took %v, digesting an eighth of the file %v", took, eighth)
+	if page > eighth {
+		t.Errorf("reading a page took %v, digesting an eighth of the file %v", page, eighth)
 	}
 }
 
@@ -240,4 +244,20 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = byte(i >> 3)
 	}
 	return len(p), nil
+}
+
+// FuzzChunks looks for lists that panic, or that are taken and are not just what
+// would be written.
+func FuzzChunks(f *testing.F) {
+	f.Add(formatChunks(Sum{}, []uint64{1, 2}), int64(chunkSize+1))
+	f.Add(formatChunks(Sum{}, nil), int64(0))
+	f.Add([]byte(chunksHead), int64(-1))
+	f.Fuzz(func(t *testing.T, data []byte, size int64) {
+		if size < 0 || size > 1<<50 {
+			size = int64(len(data)) * chunkSize / 8
+		}
+		if sums, ok := parseChunks(data, Sum{}, size); ok && !bytes.Equal(formatChunks(Sum{}, sums), data) {
+			t.Fatalf("%q was taken for %v", data, sums)
+		}
+	})
 }
