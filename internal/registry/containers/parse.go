@@ -150,32 +150,9 @@ func insecure(a *rules.Access) { a.PlainHTTP, a.SkipVerify = true, true }
 func registry(r *tomlfile.Reader, table *tomlfile.Table) (rules.Rule, bool) {
 	r.Known(table, "prefix", "location", "insecure", "blocked", "mirror", "mirror-by-digest-only", "pull-from-mirror")
 	rule := rules.Rule{From: r.At(table.Line)}
-	text, line := r.String(table, "location")
-	at, ok := "", true
-	if text != "" {
-		at, ok = location(r, line, "location", text)
-	}
-	prefixText, prefixLine := r.String(table, "prefix")
-	if ok && prefixText == "" && at == "" {
-		r.Fail(table.Line, "a [[registry]] needs a prefix or a location")
+	ok := false
+	if rule.Prefix, rule.Rewrite, ok = place(r, table); !ok {
 		return rule, false
-	}
-	rule.Prefix = at
-	if prefixText != "" {
-		good := false
-		if rule.Prefix, good = prefix(r, prefixLine, prefixText); !good {
-			return rule, false
-		}
-	}
-	if !ok {
-		return rule, false
-	}
-	if at == "" && !strings.HasPrefix(rule.Prefix, "*.") {
-		r.Fail(table.Line, "the prefix %q needs a location: only one with a wildcard does without", rule.Prefix)
-		return rule, false
-	}
-	if at != rule.Prefix {
-		rule.Rewrite = at
 	}
 	if set, _ := r.Bool(table, "insecure"); set {
 		insecure(&rule.Primary)
@@ -191,6 +168,38 @@ func registry(r *tomlfile.Reader, table *tomlfile.Table) (rules.Rule, bool) {
 		}
 	}
 	return rule, true
+}
+
+// place reads what a table is about, and where that is if it is elsewhere.
+func place(r *tomlfile.Reader, table *tomlfile.Table) (about, rewrite string, ok bool) {
+	text, line := r.String(table, "location")
+	at, ok := "", true
+	if text != "" {
+		at, ok = location(r, line, "location", text)
+	}
+	prefixText, prefixLine := r.String(table, "prefix")
+	switch {
+	case prefixText != "":
+		good := false
+		if about, good = prefix(r, prefixLine, prefixText); !good || !ok {
+			return "", "", false
+		}
+	case !ok:
+		return "", "", false
+	case at == "":
+		r.Fail(table.Line, "a [[registry]] needs a prefix or a location")
+		return "", "", false
+	default:
+		return at, "", true
+	}
+	if at == "" && !strings.HasPrefix(about, "*.") {
+		r.Fail(table.Line, "the prefix %q needs a location: only one with a wildcard does without", about)
+		return "", "", false
+	}
+	if at != about {
+		rewrite = at
+	}
+	return about, rewrite, true
 }
 
 // mirror reads one [[registry.mirror]].

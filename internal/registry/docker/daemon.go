@@ -112,9 +112,9 @@ func Write(d *rules.Document) (rules.Files, []rules.Note, error) {
 	if config != nil {
 		files["config.json"] = config
 	}
-	daemon := daemonOf(d, &notes)
-	if len(daemon) > 0 {
-		data, err := json.MarshalIndent(daemon, "", "  ")
+	lists := daemonOf(d, &notes)
+	if len(lists) > 0 {
+		data, err := json.MarshalIndent(lists, "", "  ")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,62 +124,80 @@ func Write(d *rules.Document) (rules.Files, []rules.Note, error) {
 	return files, notes, nil
 }
 
-func daemonOf(d *rules.Document, notes *[]rules.Note) map[string][]string {
-	daemon := map[string][]string{}
-	lose := func(from, what string) { *notes = append(*notes, rules.Note{Where: from, What: what}) }
-	insecure := func(host, from string, a *rules.Access) {
-		if !a.PlainHTTP && !a.SkipVerify {
-			return
-		}
-		if a.PlainHTTP != a.SkipVerify {
-			lose(from, "Docker's insecure-registries means both: HTTPS without verification, then plain HTTP")
-		}
-		if host[0] == '*' {
-			lose(from, "insecure hosts under a wildcard are lost: Docker knows hosts")
-		} else if !slices.Contains(daemon["insecure-registries"], host) {
-			daemon["insecure-registries"] = append(daemon["insecure-registries"], host)
-		}
-	}
-	for i := range d.Rules {
-		r := &d.Rules[i]
-		insecure(r.PrimaryHost(), r.From, &r.Primary)
-		switch {
-		case r.Blocked:
-			lose(r.From, "blocking is lost: Docker has no such thing")
-		case r.Rewrite != "":
-			lose(r.From, "the rewrite is lost: Docker has no such thing")
-		case r.MirrorOnly:
-			lose(r.From, "the primary is asked after the mirrors: Docker cannot leave it out")
-		}
-		if len(r.Mirrors) > 0 && rules.Normal(r.Prefix) != rules.DockerHub {
-			lose(r.From, "its mirrors are lost: Docker has mirrors for docker.io as a whole only")
-			continue
-		}
-		for m := range r.Mirrors {
-			daemonMirror(&r.Mirrors[m], daemon, lose)
-		}
-		for _, what := range r.Primary.Extras() {
-			lose(r.From, "there is no place for "+what+" in daemon.json")
-		}
-	}
-	return daemon
+// daemon is what a daemon.json says of registries, and what it cannot say.
+type daemon struct {
+	lists map[string][]string
+	notes *[]rules.Note
 }
 
-func daemonMirror(m *rules.Mirror, daemon map[string][]string, lose func(from, what string)) {
+func (d *daemon) lose(from, what string) {
+	*d.notes = append(*d.notes, rules.Note{Where: from, What: what})
+}
+
+func daemonOf(document *rules.Document, notes *[]rules.Note) map[string][]string {
+	d := &daemon{lists: map[string][]string{}, notes: notes}
+	for i := range document.Rules {
+		d.rule(&document.Rules[i])
+	}
+	return d.lists
+}
+
+func (d *daemon) rule(r *rules.Rule) {
+	d.insecure(r.PrimaryHost(), r.From, &r.Primary)
+	switch {
+	case r.Blocked:
+		d.lose(r.From, "blocking is lost: Docker has no such thing")
+	case r.Rewrite != "":
+		d.lose(r.From, "the rewrite is lost: Docker has no such thing")
+	case r.MirrorOnly:
+		d.lose(r.From, "the primary is asked after the mirrors: Docker cannot leave it out")
+	}
+	for _, what := range r.Primary.Extras() {
+		d.lose(r.From, "there is no place for "+what+" in daemon.json")
+	}
+	if len(r.Mirrors) > 0 && rules.Normal(r.Prefix) != rules.DockerHub {
+		d.lose(r.From, "its mirrors are lost: Docker has mirrors for docker.io as a whole only")
+		return
+	}
+	for m := range r.Mirrors {
+		d.mirror(&r.Mirrors[m])
+	}
+}
+
+// insecure notes a host that is not verified.
+func (d *daemon) insecure(host, from string, a *rules.Access) {
+	if !a.PlainHTTP && !a.SkipVerify {
+		return
+	}
+	if a.PlainHTTP != a.SkipVerify {
+		d.lose(from, "Docker's insecure-registries means both: HTTPS without verification, then plain HTTP")
+	}
+	switch {
+	case host[0] == '*':
+		d.lose(from, "insecure hosts under a wildcard are lost: Docker knows hosts")
+	case !slices.Contains(d.lists["insecure-registries"], host):
+		d.lists["insecure-registries"] = append(d.lists["insecure-registries"], host)
+	}
+}
+
+func (d *daemon) mirror(m *rules.Mirror) {
 	host, path := rules.Split(m.Location)
 	if path != "" || m.APIPath != "" {
-		lose(m.From, "the mirror is lost: Docker has mirrors without a path only")
+		d.lose(m.From, "the mirror is lost: Docker has mirrors without a path only")
 		return
 	}
 	if m.For != rules.All {
-		lose(m.From, "the mirror is asked for all references: Docker makes no difference")
+		d.lose(m.From, "the mirror is asked for all references: Docker makes no difference")
 	}
 	scheme := "https"
-	if m.PlainHTTP && !m.SkipVerify {
+	switch {
+	case m.SkipVerify:
+		d.insecure(host, m.From, &m.Access)
+	case m.PlainHTTP:
 		scheme = "http"
 	}
-	daemon["registry-mirrors"] = append(daemon["registry-mirrors"], scheme+"://"+host)
+	d.lists["registry-mirrors"] = append(d.lists["registry-mirrors"], scheme+"://"+host)
 	for _, what := range m.Extras() {
-		lose(m.From, "there is no place for "+what+" in daemon.json")
+		d.lose(m.From, "there is no place for "+what+" in daemon.json")
 	}
 }
