@@ -148,7 +148,7 @@ type chain struct {
 }
 
 // maxRuns bounds the memory for one file in pieces all over the image.
-const maxRuns = 1 << 20
+const maxRuns = 1 << 18
 
 // chain follows the table, for at most so many clusters.
 func (d *driver) chain(cluster uint32, most int64) (*chain, error) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	stored      = 1 << 24 // bit of the size of a block that is not compressed
-	maxBlocks   = 1 << 22 // of one file
+	maxBlocks   = 1 << 20 // of one file
 	fragmentLen = 16      // of an entry of the table of fragments
 )
 

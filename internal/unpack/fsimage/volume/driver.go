@@ -29,14 +29,14 @@ func Unsupported(format string, args ...any) error {
 
 // Bounds that hold for all filesystems.
 const (
-	MaxEntries    = 1 << 18  // of one folder
+	MaxEntries    = 1 << 16  // of one folder
 	MaxFolder     = 64 << 20 // bytes of one folder
 	MaxTarget     = 64 << 10 // bytes of what a link says
 	maxReadFile   = 256 << 20
 	maxDepth      = 255
 	maxLinks      = 40
-	maxFolders    = 1 << 20 // whose place is remembered
-	maxRemembered = 1 << 17 // entries of folders that were listed
+	maxFolders    = 1 << 18 // whose place is remembered
+	maxRemembered = 1 << 16 // entries of folders that were listed
 )
 
 // Driver reads one filesystem. Its methods may be called from several
