@@ -4,6 +4,7 @@ package oci
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -373,5 +374,25 @@ func TestRetriesAndRatesOfARule(t *testing.T) {
 	}
 	if manifests != 1 {
 		t.Errorf("one attempt made %d requests", manifests)
+	}
+}
+
+func TestARuleThatCannotBeUsedIsNotGoneWithout(t *testing.T) {
+	mirror, primary := ociregistry.New(t, ociregistry.Options{}), ociregistry.New(t, ociregistry.Options{})
+	ref := push(t, primary, "app:1", app(t))
+	primary.ForgetRequests()
+	broken := errors.New("credentials: Secret rukpak-system/none does not exist")
+	rule := rules.Rule{Prefix: primary.Host(), From: "the rule", Primary: rules.Access{PlainHTTP: true, Problem: broken}}
+	_, err := ruled(t, rule).Resolve(t.Context(), Source{Ref: ref})
+	if source.ReasonOf(err) != source.ReasonInvalidRegistryConfig || source.KindOf(err) != source.Waiting || !strings.Contains(err.Error(), "the rule cannot be used: "+broken.Error()) {
+		t.Errorf("got %s: %v", source.ReasonOf(err), err)
+	}
+	if got := primary.Requests(); len(got) != 0 {
+		t.Errorf("it was asked: %v", got)
+	}
+	push(t, mirror, "app:1", app(t))
+	rule.Mirrors = []rules.Mirror{plain(mirror, "")}
+	if _, err := ruled(t, rule).Resolve(t.Context(), Source{Ref: ref}); err != nil {
+		t.Errorf("the other endpoint was not asked: %v", err)
 	}
 }
