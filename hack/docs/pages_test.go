@@ -16,12 +16,15 @@ import (
 
 const root = "../.."
 
+// reasonFiles define conditions and reasons.
+var reasonFiles = []string{"api/v1alpha1/conditions.go", "api/v1alpha1/verification.go", "internal/source/errors.go"}
+
 func TestEveryConditionAndReasonIsExplained(t *testing.T) {
 	var pages strings.Builder
 	for _, path := range glob(t, "docs/kinds/*.md") {
 		pages.WriteString(read(t, path))
 	}
-	for _, source := range []string{"api/v1alpha1/conditions.go", "internal/source/errors.go"} {
+	for _, source := range reasonFiles {
 		for name, value := range stringConstants(t, filepath.Join(root, source)) {
 			if !strings.Contains(pages.String(), "`"+value+"`") {
 				t.Errorf("%s: no page of docs/kinds explains `%s` (%s)", source, value, name)
@@ -32,7 +35,7 @@ func TestEveryConditionAndReasonIsExplained(t *testing.T) {
 
 func TestPagesExplainNoReasonThatIsNotThere(t *testing.T) {
 	known := map[string]bool{}
-	for _, source := range []string{"api/v1alpha1/conditions.go", "internal/source/errors.go"} {
+	for _, source := range reasonFiles {
 		for _, value := range stringConstants(t, filepath.Join(root, source)) {
 			known[value] = true
 		}

@@ -127,6 +127,9 @@ func (v *decideVerb) planned(ctx context.Context, word string) (target, error) {
 			return found, failf(ExitFailed, "%s cannot be decided about: %s", word, why).
 				hintf("%s tells more", v.command("describe %s", word))
 		}
+		if time.Now().After(deadline) && line.Kept() {
+			why = "it is still so after " + planPatience.String() // what is so stands above
+		}
 		if time.Now().After(deadline) {
 			return found, failf(ExitTimeout, "%s cannot be decided about yet: %s", word, why).
 				hintf("%s tells more", v.command("describe %s", word))

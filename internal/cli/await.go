@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,7 @@ type judgement func(*v1alpha1.BundleInstance, *v1alpha1.InstanceRevision) verdic
 
 func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout time.Duration, line *progress.Line, decide judgement) (verdict, error) {
 	began := time.Now()
-	deadline := began.Add(timeout)
+	deadline, shown := began.Add(timeout), ""
 	for first := true; ; first = false {
 		told, err := s.look(ctx, name, g, decide)
 		switch {
@@ -57,12 +58,18 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 			return told, s.blocked(told, ExitFailed)
 		}
 		if !time.Now().Before(deadline) {
+			if line.Kept() && shown == told.String() {
+				told.text = strings.TrimPrefix(told.brief(), told.title+": ") // the log has the rest
+			}
 			return told, s.blocked(told, told.wait)
 		}
 		if told.unseen && time.Since(began) < unseenPatience {
 			told.text = "waiting for the manager"
 		}
-		line.Show("%s", told)
+		if shown = told.String(); told.stuck && line.Kept() {
+			shown = told.brief() // the rest is in the error, should it stay so
+		}
+		line.Show("%s", shown)
 		if err := sleep(ctx, pollInterval); err != nil {
 			return told, err
 		}

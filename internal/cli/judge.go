@@ -39,6 +39,7 @@ type verdict struct {
 	stuck     bool   // somebody has to mend something; it is not waited for long
 	wait      int    // the exit code if the time is up now
 	text      string // one line: what happened or what is waited for
+	word      string // the word of the state that text begins with, "" if it begins with none
 	title     string // what it is about, "web-2" or "web"
 	rollback  string // the instance, if what it is about goes back to an earlier revision
 }
@@ -48,6 +49,14 @@ func (v verdict) String() string {
 		return v.title + " " + v.text
 	}
 	return v.title + ": " + v.text
+}
+
+// brief leaves out what the state says beside its word.
+func (v verdict) brief() string {
+	if v.word == "" {
+		return v.String()
+	}
+	return v.title + ": " + v.word
 }
 
 // judge is pure: it looks at an instance and its newest revision, which is nil if there is none.
@@ -116,7 +125,7 @@ func early(instance *v1alpha1.BundleInstance) verdict {
 		told.text = "the manager has not looked at the change yet"
 		return told
 	}
-	told.unseen = found.Word == state.Unseen
+	told.unseen, told.word = found.Word == state.Unseen, found.Word
 	told.ends(found.Word)
 	return told
 }
@@ -138,7 +147,7 @@ func (v *verdict) ends(word string) {
 // judgeRevision judges a revision that is not where it should be.
 func judgeRevision(revision *v1alpha1.InstanceRevision) verdict {
 	found := state.OfRevision(revision)
-	told := verdict{title: revision.Name, wait: ExitTimeout, text: sentence(found)}
+	told := verdict{title: revision.Name, wait: ExitTimeout, text: sentence(found), word: found.Word}
 	told.ends(found.Word)
 	if found.Word == state.Waiting {
 		told.wait = ExitWaiting

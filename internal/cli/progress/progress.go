@@ -56,6 +56,9 @@ func (l *Line) Show(format string, args ...any) {
 	l.draw()
 }
 
+// Kept reports whether what is shown stays where it is, as in a log, so that it need not be said again.
+func (l *Line) Kept() bool { return l.width == 0 }
+
 // Done ends what was shown with a line that stays.
 func (l *Line) Done(format string, args ...any) {
 	l.end(l.paint.Good("✓") + " " + fmt.Sprintf(format, args...))

@@ -32,11 +32,11 @@ type Opener struct {
 	Namespace string
 	OCI       *oci.Fetcher
 	Bucket    *bucket.Fetcher
+	Helm      *helm.Fetcher
+	HTTP      *web.Fetcher
+	Git       *git.Fetcher
 	// Lost is told of a Bundle whose content a source needs and the store lacks.
 	Lost func(types.NamespacedName)
-	Helm *helm.Fetcher
-	HTTP *web.Fetcher
-	Git  *git.Fetcher
 }
 
 // Place is whose source it is: what it names stands in this namespace.
