@@ -185,7 +185,8 @@ func TestObjectThatGoesAfterItWasReadIsCreated(t *testing.T) {
 	v1, v2 := configMap(t, "x", "{a: b}"), configMap(t, "x", "{a: c}")
 	s.mustApply(v1)
 	s.earlier(v1)
-	for name, replace := range map[string]bool{"Deleted": false, "Replaced": true} {
+	for _, replace := range []bool{false, true} { // in this order: a stranger's object would stay
+		name := map[bool]string{false: "Deleted", true: "Replaced"}[replace]
 		watching, err := client.NewWithWatch(s.env.Config(), client.Options{})
 		if err != nil {
 			t.Fatal(err)

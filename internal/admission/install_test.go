@@ -102,7 +102,12 @@ func TestKubectlGetRukpakListsAllKindsWithTheirColumns(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	mustCreate(t, env, classYAML("listed", false, ""))
 	mustCreate(t, env, revisionYAML(namespace, "app-1"))
-	for _, text := range []string{bundleYAML(namespace, "listed"), instanceYAML(namespace, template("listed")), approvalYAML(namespace, "admin", "listed")} {
+	bundle := mustCreate(t, env, bundleYAML(namespace, "listed"))
+	digest := "sha256:" + strings.Repeat("a", 64)
+	kubectl(t, env, "patch", "bundle", bundle.GetName(), "-n", namespace, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
+		`{"status": {"provisionerClassName": "listed", "sources": [{"ref": "registry.example.com/app:v1", "digest": %q}], "content": {"digest": %q, "files": 3, "bytes": 10}}}`,
+		digest, digest))
+	for _, text := range []string{instanceYAML(namespace, template("listed")), approvalYAML(namespace, "admin", "listed")} {
 		mustCreate(t, env, text)
 	}
 	// kubectl remembers for hours which kinds there are, and does not look again for a category that it does not know.
@@ -112,7 +117,7 @@ func TestKubectlGetRukpakListsAllKindsWithTheirColumns(t *testing.T) {
 		`NAME +PROVISIONER +APPROVAL +RECLAIM +READY +AGE`,
 		`provisionerclass.rukpak.io/listed +plain.rukpak.io +Manual +Delete`,
 		`NAME +CLASS +SOURCE +FILES +READY +REASON +AGE`,
-		`bundle.rukpak.io/b-\w+ +registry.example.com/app:v1`,
+		`bundle.rukpak.io/b-\w+ +listed +registry.example.com/app:v1 +3 `,
 		`NAME +ACTIVE +PENDING +APPROVED +HEALTHY +READY +REASON +AGE`,
 		`bundleinstance.rukpak.io/i-\w+ `,
 		`NAME +INSTANCE +NUMBER +ADDED +CHANGED +REMOVED +APPROVED +ACTIVE +REASON +AGE`,
