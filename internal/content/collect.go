@@ -54,7 +54,7 @@ func (c *collection) trees(ctx context.Context) error {
 		if ok && (c.keep(tree) || c.spared(path, entry)) {
 			return c.reachTree(tree)
 		}
-		removed, err := c.remove(path, func() { delete(c.disk.whole, tree) })
+		removed, err := c.remove(path, func() { delete(c.disk.whole, tree); c.disk.recipes.forget(tree) })
 		if removed {
 			c.done.Trees++
 			return err
@@ -89,7 +89,7 @@ func (c *collection) reachNode(n *node) {
 
 func (c *collection) recipes(ctx context.Context) error {
 	return c.each(ctx, recipesName, func(path string, _ fs.DirEntry) error {
-		tree, keys, err := c.readRecipe(path)
+		tree, keys, err := recipeAt(path)
 		if err == nil {
 			_, err = os.Lstat(c.disk.treePath(tree))
 		}
@@ -104,15 +104,6 @@ func (c *collection) recipes(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-func (c *collection) readRecipe(path string) (digest.Digest, []LayerKey, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", nil, err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	return readRecipe(file)
 }
 
 // layerRecords keeps those of a fetch that failed half-way for a while: it will

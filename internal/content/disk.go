@@ -57,6 +57,9 @@ type Disk struct {
 	works   int                    // number of sessions begun
 	working map[LayerKey]chan struct{}
 
+	shared  *sharing // nil if what the disk lacks is nowhere else
+	recipes recipes
+
 	collecting sync.Mutex
 }
 

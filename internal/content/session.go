@@ -106,8 +106,17 @@ func (s *Session) Exclusive(ctx context.Context, key LayerKey) (release func(), 
 	}
 }
 
-// Layer gives the record of a layer, if the store has it and all its files.
+// Layer gives the record of a layer, if the store has it and all its files, or
+// if a shared store gives them.
 func (s *Session) Layer(key LayerKey) (Layer, bool) {
+	if layer, ok := s.Stored(key); ok {
+		return layer, true
+	}
+	return s.disk.bring(s.Key(key), s)
+}
+
+// Stored is Layer without a shared store.
+func (s *Session) Stored(key LayerKey) (Layer, bool) {
 	key = s.Key(key)
 	path := s.disk.layerPath(key)
 	s.pinRecord(path)
@@ -217,7 +226,11 @@ func (s *Session) putEntries(entries []Entry) (Tree, error) {
 func (s *Session) putRecipe(how string, keys []LayerKey, tree digest.Digest) error {
 	path := s.disk.recipePath(how, keys)
 	s.pinRecord(path)
-	return s.write(path, "write the record of a tree", func(w io.Writer) error { return writeRecipe(w, tree, keys) })
+	err := s.write(path, "write the record of a tree", func(w io.Writer) error { return writeRecipe(w, tree, keys) })
+	if err == nil {
+		s.disk.recipes.note(tree, keys)
+	}
+	return err
 }
 
 // stillWhole remembers that all files of a tree are there, unless a reader has
