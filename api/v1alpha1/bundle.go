@@ -127,6 +127,12 @@ type OCISource struct {
 	// +optional
 	Platform *OCIPlatform `json:"platform,omitempty"`
 
+	// referrer takes, in place of the artifact that ref names, one that refers to
+	// it: an SBOM, a policy, an attestation. With platform set it is the entry of
+	// the index that it refers to.
+	// +optional
+	Referrer *OCIReferrer `json:"referrer,omitempty"`
+
 	// layers selects among the layers: those that any of these is about. Not
 	// set means all.
 	// +optional
@@ -214,6 +220,9 @@ type ResolvedSource struct {
 	// digest is that of the manifest in the registry, of the commit, or of the
 	// files.
 	Digest PinnedDigest `json:"digest"`
+	// subject is the digest of what ref refers to, if it was chosen as a referrer.
+	// +optional
+	Subject Digest `json:"subject,omitempty"`
 	// version is the tag, branch or version that was chosen.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

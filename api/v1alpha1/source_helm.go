@@ -6,7 +6,6 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.repository.startsWith('https://') || self.repository.startsWith('oci://') || (has(self.insecure) && self.insecure)",message="repository must be https:// or oci://, or http:// with insecure"
 // +kubebuilder:validation:XValidation:rule="!self.repository.startsWith('oci://') || (!has(self.secretRef) && !has(self.passCredentials))",message="for an oci:// repository set pullSecrets, not secretRef or passCredentials"
 // +kubebuilder:validation:XValidation:rule="self.repository.startsWith('oci://') || !has(self.verify)",message="verify is for oci:// repositories"
-// +kubebuilder:validation:XValidation:rule="self.repository.startsWith('oci://') || !has(self.pullSecrets)",message="pullSecrets are for oci:// repositories; set secretRef"
 type HelmSource struct {
 	// repository is the URL of the folder that holds index.yaml, or "oci://" and
 	// the place in a registry that holds charts.
@@ -45,8 +44,8 @@ type HelmSource struct {
 
 	// pullSecrets name Secrets in this namespace of type
 	// kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, for a
-	// repository in a registry. They are tried before those of the service
-	// account.
+	// repository in a registry, and for charts that an index says are in one.
+	// They are tried before those of the service account.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map

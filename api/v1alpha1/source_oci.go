@@ -45,3 +45,17 @@ type LayerSelector struct {
 	// +kubebuilder:validation:Maximum=10000
 	Index *int32 `json:"index,omitempty"`
 }
+
+// OCIReferrer chooses among the artifacts that refer to another one. Of several
+// the newest is taken, by their annotation org.opencontainers.image.created.
+type OCIReferrer struct {
+	// artifactType that it has, such as "application/spdx+json".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	ArtifactType string `json:"artifactType"`
+
+	// annotations that it has, all of them.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Annotations map[string]string `json:"annotations,omitempty"`
+}

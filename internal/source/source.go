@@ -43,6 +43,9 @@ type Pinned struct {
 	// Digest is that of the thing that Ref names: a manifest or an index, a
 	// commit ("sha1:..."), a file.
 	Digest digest.Digest
+	// Subject is what the thing refers to, if it was chosen for that: an SBOM of
+	// an image, say. Else it is empty.
+	Subject digest.Digest
 	// Version is what a person calls it: the tag, branch or version that was
 	// chosen. It may be empty.
 	Version string

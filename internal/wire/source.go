@@ -25,11 +25,12 @@ import (
 // newOpener knows every kind of source.
 func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, registries *reach.Config) *origin.Opener {
 	transports := &outbound.Transports{Registries: registries}
+	images := oci.New(store, oci.Options{Limits: limits, Registries: registries})
 	return &origin.Opener{
 		Live:   live,
-		OCI:    oci.New(store, oci.Options{Limits: limits, Registries: registries}),
+		OCI:    images,
 		Bucket: bucket.New(bucket.Options{Transports: transports}),
-		Helm:   helm.New(helm.Options{Client: web.NewClient(web.Options{Transports: transports})}),
+		Helm:   helm.New(helm.Options{Client: web.NewClient(web.Options{Transports: transports}), Registry: images}),
 		HTTP:   web.New(web.NewClient(web.Options{Transports: transports})),
 		Git:    git.New(git.Options{Transports: transports}),
 	}

@@ -15,15 +15,15 @@ import (
 
 func (o *Opener) helm(ctx context.Context, spec v1alpha1.BundleSource, at Place) (source.Source, error) {
 	from := spec.Helm
+	secrets, err := o.pullSecrets(ctx, from.PullSecrets, at)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := registry.FromSecrets(secrets)
+	if err != nil {
+		return nil, &SecretError{Message: err.Error()}
+	}
 	if folder, ok := strings.CutPrefix(from.Repository, "oci://"); ok {
-		secrets, err := o.pullSecrets(ctx, from.PullSecrets, at)
-		if err != nil {
-			return nil, err
-		}
-		keys, err := registry.FromSecrets(secrets)
-		if err != nil {
-			return nil, &SecretError{Message: err.Error()}
-		}
 		src := oci.Source{Ref: strings.TrimRight(folder, "/") + "/" + from.Chart, Insecure: from.Insecure, Credentials: keys}
 		return helm.InRegistry(o.OCI, src, from.Version), nil
 	}
@@ -34,6 +34,7 @@ func (o *Opener) helm(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 	chart := o.Helm.At(helm.Source{
 		Repository: from.Repository, Chart: from.Chart, Version: from.Version,
 		Insecure: from.Insecure, PassCredentials: from.PassCredentials, Credentials: credentials,
+		Pull: keys,
 	})
 	return confined{chart, at.Namespace}, nil
 }

@@ -39,6 +39,9 @@ func ociSource(from *v1alpha1.OCISource, keys registry.Keychain) oci.Source {
 	if p := from.Platform; p != nil {
 		src.Platform = &oci.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
 	}
+	if r := from.Referrer; r != nil {
+		src.Referrer = &oci.Referrer{ArtifactType: r.ArtifactType, Annotations: r.Annotations}
+	}
 	for _, l := range from.Layers {
 		one := oci.Selector{MediaType: l.MediaType, Title: l.Title}
 		if l.Index != nil {

@@ -88,7 +88,9 @@ func (o *Opener) Open(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 
 // Resolved is how the API spells what a source was pinned to.
 func Resolved(pinned source.Pinned) v1alpha1.ResolvedSource {
-	return v1alpha1.ResolvedSource{Ref: pinned.Ref, Digest: v1alpha1.PinnedDigest(pinned.Digest), Version: pinned.Version}
+	return v1alpha1.ResolvedSource{
+		Ref: pinned.Ref, Digest: v1alpha1.PinnedDigest(pinned.Digest), Subject: v1alpha1.Digest(pinned.Subject), Version: pinned.Version,
+	}
 }
 
 // Classify gives the reason of an error of Open or of a source, and whether to

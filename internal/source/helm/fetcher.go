@@ -10,13 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/oci"
 	"rukpak.io/rukpak/internal/source/version"
 	"rukpak.io/rukpak/internal/source/web"
 	"rukpak.io/rukpak/internal/unpack"
@@ -37,20 +37,24 @@ type Source struct {
 	// PassCredentials sends the credentials to wherever the index leads.
 	PassCredentials bool
 	Credentials     web.Credentials
+	// Pull opens registries that the index leads to; it may be nil.
+	Pull oci.Credentials
 }
 
 // Options of a Fetcher. The zero value has good defaults.
 type Options struct {
 	Client     *web.Client
-	IndexBytes int64 // largest index
+	Registry   *oci.Fetcher // for charts that an index leads to in a registry; nil refuses them
+	IndexBytes int64        // largest index
 }
 
 // Fetcher fetches charts. Its methods may be called from several goroutines.
 type Fetcher struct {
-	client *web.Client
-	files  *web.Fetcher
-	most   int64
-	known  memory
+	client   *web.Client
+	files    *web.Fetcher
+	registry *oci.Fetcher
+	most     int64
+	known    memory
 }
 
 // New makes a Fetcher.
@@ -58,7 +62,7 @@ func New(options Options) *Fetcher {
 	if options.Client == nil {
 		options.Client = web.NewClient(web.Options{})
 	}
-	return &Fetcher{client: options.Client, files: web.New(options.Client), most: cmp.Or(options.IndexBytes, maxIndex)}
+	return &Fetcher{client: options.Client, files: web.New(options.Client), registry: options.Registry, most: cmp.Or(options.IndexBytes, maxIndex)}
 }
 
 // At gives a chart as a source.Source.
@@ -99,6 +103,10 @@ func (a *at) Fetch(ctx context.Context, pinned source.Pinned, to source.Destinat
 	if file := a.found.Load(); file != nil {
 		return (*file).Fetch(ctx, pinned, to)
 	}
+	if inRegistryRef(pinned) && a.fetcher.registry != nil {
+		at := &led{fetcher: a.fetcher.registry, source: a.pulled(""), version: pinned.Version, what: a.what(repository)}
+		return at.Fetch(ctx, pinned, to)
+	}
 	if layer, ok := to.Session.Layer(a.form().Key(pinned.Digest)); ok {
 		return []content.Layer{layer}, source.Stats{Layers: 1}, source.Classify("helm "+web.Plain(repository), to.Budget.Unpacked(layer))
 	}
@@ -116,8 +124,12 @@ func (a *at) again(ctx context.Context, repository *url.URL, pinned source.Pinne
 		return nil, err
 	}
 	for i := range charts {
-		if charts[i].Version == pinned.Version {
-			return a.open(repository, &charts[i])
+		if charts[i].Version != pinned.Version {
+			continue
+		}
+		file, err := a.open(repository, &charts[i])
+		if _, moved := file.(*led); err != nil || !moved {
+			return file, err
 		}
 	}
 	where, _, ok := strings.Cut(pinned.Ref, "@sha256:")
@@ -149,11 +161,11 @@ func (a *at) open(repository *url.URL, chosen *chart) (source.Source, error) {
 		return nil, &indexError{fmt.Sprintf("the URL of version %s does not parse", cut(chosen.Version))}
 	}
 	where = folder(repository).ResolveReference(where)
-	if where.Scheme == "oci" {
-		return nil, &indexError{fmt.Sprintf("version %s is in a registry; set repository to %q", cut(chosen.Version), cut("oci://"+where.Host+path.Dir(where.Path)))}
-	}
 	if len(where.String()) > maxURL {
 		return nil, &indexError{fmt.Sprintf("the URL of version %s is longer than %d bytes", cut(chosen.Version), maxURL)}
+	}
+	if where.Scheme == "oci" {
+		return a.led(repository, chosen, where)
 	}
 	file := a.packed(where.String())
 	if file.Digest, err = chosen.sum(); err != nil {
@@ -234,9 +246,14 @@ func (a *at) charts(ctx context.Context, repository *url.URL) ([]chart, error) {
 	return charts, err
 }
 
+// what names the source for errors.
+func (a *at) what(repository *url.URL) string {
+	return fmt.Sprintf("helm %s, chart %q", web.Plain(repository), a.source.Chart)
+}
+
 // judge names repository and chart.
 func (a *at) judge(ctx context.Context, repository *url.URL, err error) error {
-	what := fmt.Sprintf("helm %s, chart %q", web.Plain(repository), a.source.Chart)
+	what := a.what(repository)
 	fail := func(kind source.Kind, reason string) error {
 		return &source.Error{Kind: kind, Reason: reason, Err: fmt.Errorf("%s: %w", what, err)}
 	}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/opencontainers/go-digest"
@@ -120,31 +119,12 @@ func (s *search) run(ctx context.Context) error {
 	return err
 }
 
-// list gives the manifests to look at. It tries each set of credentials in turn
-// until the registry shows the content itself: without that, "not found" would
-// say nothing about signatures.
-func (s *search) list(ctx context.Context) ([]candidate, error) {
-	var first error
-	for _, auth := range append(slices.Clone(s.hop.credentials), authn.Anonymous) {
-		client, err := s.fetcher.client(ctx, s.hop, auth)
-		if err == nil {
-			_, err = client.manifest(ctx, s.content.DigestStr())
-		}
-		if err == nil {
-			s.client = client
-			return s.candidates(ctx)
-		}
-		if first == nil {
-			first = err
-		}
-		if ctx.Err() != nil || !refused(err) {
-			break
-		}
+// list gives the manifests to look at.
+func (s *search) list(ctx context.Context) (listed []candidate, err error) {
+	if s.client, err = s.fetcher.enter(ctx, s.hop, s.content); err != nil {
+		return nil, err
 	}
-	if denied(first) {
-		return nil, &accessError{tried: len(s.hop.credentials), err: first}
-	}
-	return nil, first
+	return s.candidates(ctx)
 }
 
 func (s *search) candidates(ctx context.Context) ([]candidate, error) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -47,6 +48,31 @@ func (f *Fetcher) client(ctx context.Context, h *hop, auth authn.Authenticator) 
 		return nil, err
 	}
 	return &client{http: http.Client{Transport: known}, repository: repository}, nil
+}
+
+// enter tries each set of credentials in turn until an endpoint shows content:
+// without that, "not found" would say nothing about what stands beside it.
+func (f *Fetcher) enter(ctx context.Context, h *hop, content name.Digest) (*client, error) {
+	var first error
+	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+		client, err := f.client(ctx, h, auth)
+		if err == nil {
+			_, err = client.manifest(ctx, content.DigestStr())
+		}
+		if err == nil {
+			return client, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || !refused(err) {
+			break
+		}
+	}
+	if denied(first) {
+		return nil, &accessError{tried: len(h.credentials), err: first}
+	}
+	return nil, first
 }
 
 // unfitError is about bytes that are not what they should be.

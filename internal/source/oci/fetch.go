@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	specs "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"rukpak.io/rukpak/internal/content"
@@ -113,6 +114,24 @@ func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to sou
 		fetcher: f, way: way, session: to.Session, budget: to.Budget,
 		layers: layers, stats: source.Stats{Layers: len(layers)},
 	}, nil
+}
+
+// Layers gives what the manifest of pinned content says of its layers. Its error
+// is a *source.Error.
+func (f *Fetcher) Layers(ctx context.Context, src Source, pinned source.Pinned) ([]specs.Descriptor, error) {
+	ref, err := pinnedName(pinned)
+	if err != nil {
+		return nil, err
+	}
+	var doc *document
+	_, err = f.ask(ctx, src, ref, func(ctx context.Context, puller *remote.Puller, there name.Reference) (err error) {
+		doc, err = f.manifest(ctx, src, puller, there.Context().Digest(ref.DigestStr()))
+		return err
+	})
+	if err != nil {
+		return nil, f.classify(ctx, src, ref, err)
+	}
+	return doc.Layers, nil
 }
 
 // fetch is the work on one artifact.

@@ -71,6 +71,9 @@ type Source struct {
 	// Platform is what to take of an index; nil means Linux on the architecture
 	// of the options, or the only thing that is there.
 	Platform *Platform
+	// Referrer takes an artifact that refers to the one that Ref names, in place
+	// of it. With a platform it is the entry of the index that it refers to.
+	Referrer *Referrer
 	// Layers selects among the layers; none means all.
 	Layers Selectors
 	// Config is the path of the file that the config blob becomes; "" means that

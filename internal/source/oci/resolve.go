@@ -40,6 +40,9 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 	if tag, ok := ref.(name.Tag); ok {
 		pinned.Version = tag.TagStr()
 	}
+	if src.Referrer != nil {
+		return f.referrer(ctx, src, ref, pinned)
+	}
 	return pinned, nil
 }
 
