@@ -40,9 +40,18 @@ func TestATagThatMovesIsFollowedAndEachStepIsApproved(t *testing.T) {
 	if len(bundle.Spec.Pins) != 1 || bundle.Spec.Pins[0].Version != "stable" || bundle.Status.Sources[0].Digest != bundle.Spec.Pins[0].Digest {
 		t.Errorf("pins %+v, resolved %+v", bundle.Spec.Pins, bundle.Status.Sources)
 	}
-	a.approve("app-2", v1alpha1.DecisionApprove)
+
+	a.push("stable", map[string]string{"a.yaml": configMap("one", "3")})
+	a.eventually("what waits for its approval is followed, too", func(context.Context) error {
+		if got := a.get("app").Status.LastRevision; got != 3 {
+			return fmt.Errorf("the last revision is %d", got)
+		}
+		return nil
+	})
+	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
+	a.approve("app-3", v1alpha1.DecisionApprove)
 	a.ready("app")
-	a.value("one", "2")
+	a.value("one", "3")
 
 	env.Registry.Faults.Add(fault.Rule{Path: regexp.MustCompile(a.namespace + "/.*/manifests/"), Action: fault.Status(http.StatusServiceUnavailable)})
 	t.Cleanup(env.Registry.Faults.Clear)
@@ -51,11 +60,11 @@ func TestATagThatMovesIsFollowedAndEachStepIsApproved(t *testing.T) {
 	if err := a.client.Delete(t.Context(), a.configMap("one")); err != nil {
 		t.Fatal(err)
 	}
-	a.value("one", "2") // a source that is gone keeps nothing from being healed
+	a.value("one", "3") // a source that is gone keeps nothing from being healed
 	env.Registry.Faults.Clear()
 	a.condition("app", v1alpha1.ConditionTracking, metav1.ConditionTrue, v1alpha1.ReasonFollowing)
-	if got := a.get("app").Status.LastRevision; got != 2 {
-		t.Errorf("%d revisions, want 2", got)
+	if got := a.get("app").Status.LastRevision; got != 3 {
+		t.Errorf("%d revisions, want 3", got)
 	}
 }
 

@@ -37,7 +37,7 @@ type Controller struct {
 	Follower     Follower
 	Workers      int
 
-	looked   sync.Map // UID of a revision -> time of its last plan
+	looked   sync.Map // UID of an instance -> *look
 	followed sync.Map // UID of an instance -> *round
 }
 
@@ -51,6 +51,14 @@ type work struct {
 	account   string // name of the service account
 	current   *v1alpha1.InstanceRevision
 	requeue   time.Duration
+}
+
+// again has the instance looked at after a pause, or earlier if a step before
+// asked for that. No pause asks for nothing.
+func (w *work) again(pause time.Duration) {
+	if pause > 0 && (w.requeue == 0 || pause < w.requeue) {
+		w.requeue = pause
+	}
 }
 
 // Register adds the controller to the manager.
@@ -68,6 +76,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleInstance) (ctrl.Result, error) {
 	if !instance.DeletionTimestamp.IsZero() {
 		c.followed.Delete(instance.UID)
+		c.looked.Delete(instance.UID)
 		return ctrl.Result{}, nil // package revision tears down and tells how far it is
 	}
 	before := instance.DeepCopy()

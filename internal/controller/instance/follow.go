@@ -69,14 +69,14 @@ func (c *Controller) follow(ctx context.Context, w *work) error {
 	w.pins = inUse.Spec.Pins
 	r := c.roundOf(w.instance)
 	if wait := time.Until(r.next); wait > 0 {
-		w.requeue = wait
+		w.again(wait)
 		return nil
 	}
 	if found := c.look(ctx, w, spec, r, conditions); found != nil && changed(inUse, found) {
 		w.pins = found
 		c.event(w.instance, inUse, "SourceMoved", "Follow", "found "+pinsText(found))
 	}
-	w.requeue = time.Until(r.next)
+	w.again(time.Until(r.next))
 	return nil
 }
 

@@ -41,7 +41,6 @@ func (c *Controller) trimHistory(ctx context.Context, w *work) error {
 		if err := c.Client.Delete(ctx, revision, preconditions(revision)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete InstanceRevision %q: %w", revision.Name, err)
 		}
-		c.looked.Delete(revision.UID)
 	}
 	return c.trimBundles(ctx, w, kept)
 }
