@@ -170,6 +170,12 @@ type PlanSummary struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Images []string `json:"images,omitempty"`
+	// signatures are those that count for the sources of the bundle, as its
+	// status.verification has them; none if nobody asks for any.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Signatures []SourceVerdict `json:"signatures,omitempty"`
 	// truncated is true when one of the lists above is cut.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`

@@ -82,7 +82,7 @@ func (s *session) writePlan(ctx context.Context, w io.Writer, revision *v1alpha1
 		}
 		options.Objects = objects
 	}
-	if _, err := io.WriteString(w, planTitle(revision, painter)+"\n"); err != nil {
+	if _, err := io.WriteString(w, planHead(revision, painter)); err != nil {
 		return err
 	}
 	return plan.Render(w, full, options)

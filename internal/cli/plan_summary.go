@@ -17,7 +17,7 @@ import (
 func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
 	var out strings.Builder
 	of := revision.Status.Plan
-	fmt.Fprintln(&out, planTitle(revision, painter))
+	out.WriteString(planHead(revision, painter))
 	for _, change := range of.Changes {
 		fmt.Fprintln(&out, changeLine(change, painter))
 	}
@@ -32,6 +32,15 @@ func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) str
 	}
 	fmt.Fprintln(&out, painter.Bold("Plan: "+plan.CountsIn(of).String()))
 	return out.String()
+}
+
+// planHead is what stands above every plan: its title, and who signed what it is made of.
+func planHead(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
+	head := planTitle(revision, painter) + "\n"
+	if signatures := revision.Status.Plan.Signatures; len(signatures) > 0 {
+		head += "Signed: " + verdictText(&v1alpha1.BundleVerification{Verdicts: signatures}) + "\n"
+	}
+	return head
 }
 
 // planTitle is the first line: what would be done, as whom, and to what.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cli/paint"
 )
 
 func TestVerdictTextNamesWhoSigned(t *testing.T) {
@@ -23,5 +24,19 @@ func TestVerdictTextNamesWhoSigned(t *testing.T) {
 	}
 	if got := verdictText(nil); got != "" {
 		t.Errorf("of nothing: %q", got)
+	}
+}
+
+func TestAPlanSaysWhoSigned(t *testing.T) {
+	revision := &v1alpha1.InstanceRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+	revision.Spec.ServiceAccountName = "deployer"
+	revision.Status.Plan = &v1alpha1.PlanSummary{}
+	title := "web-1, as service account deployer (nothing is active yet):\n"
+	if got := planHead(revision, paint.Painter{}); got != title {
+		t.Errorf("unsigned: %q", got)
+	}
+	revision.Status.Plan.Signatures = []v1alpha1.SourceVerdict{{AskedBy: "class/signed", Method: "cosign key", Signer: "sha256:12"}}
+	if got, want := planHead(revision, paint.Painter{}), title+"Signed: source 0 by sha256:12 (cosign key), as class/signed asks\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

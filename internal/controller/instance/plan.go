@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -39,7 +41,7 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 		return nil
 	}
 	if wait, fresh := c.planFresh(w); fresh {
-		w.requeue = wait
+		w.again(wait)
 		return nil
 	}
 	before := revision.DeepCopy()
@@ -55,15 +57,17 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 			Message: fmt.Sprintf("plan of revision %d: %v", revision.Spec.Number, err),
 		}
 	}
-	c.looked.Store(revision.UID, time.Now())
+	c.looked.Store(w.instance.UID, &look{revision.UID, time.Now()})
 	summary.Against = numberOf(activeOf(w.revisions))
+	summary.Signatures, _ = signaturesOf(w)
 	if err := c.recordPlan(ctx, revision, summary); err != nil {
 		return err
 	}
 	if !isTrue(before, v1alpha1.ConditionPlanned) {
 		c.event(w.instance, revision, "Planned", "Plan", fmt.Sprintf("revision %d: %s", revision.Spec.Number, PlanMessage(summary)))
 	}
-	w.requeue, _ = c.planFresh(w)
+	wait, _ := c.planFresh(w)
+	w.again(wait)
 	return nil
 }
 
@@ -103,16 +107,39 @@ func (c *Controller) planFresh(w *work) (time.Duration, bool) {
 	if summary == nil || !isTrue(w.current, v1alpha1.ConditionPlanned) || summary.Against != numberOf(activeOf(w.revisions)) {
 		return 0, false
 	}
+	if signatures, known := signaturesOf(w); known && !equality.Semantic.DeepEqual(signatures, summary.Signatures) {
+		return 0, false // the class asks for others now
+	}
 	if len(summary.Problems) == 0 && len(summary.MissingPermissions) == 0 {
 		return 0, true
 	}
 	// The pause grows with the age of the plan, so that a problem nobody
 	// mends costs less and less.
 	pause := min(max(time.Since(planned.LastTransitionTime.Time)/4, replanMin), replanMax)
-	looked, _ := c.looked.Load(w.current.UID)
-	last, _ := looked.(time.Time)
-	wait := pause - time.Since(last)
+	looked, ok := c.looked.Load(w.instance.UID)
+	if !ok || looked.(*look).revision != w.current.UID {
+		return 0, false
+	}
+	wait := pause - time.Since(looked.(*look).at)
 	return wait, wait > 0
+}
+
+// look is when a revision was last planned.
+type look struct {
+	revision types.UID
+	at       time.Time
+}
+
+// signaturesOf gives the verdicts on the bundle of the newest revision, for
+// whoever has to approve it. Of a rollback to another bundle they are not known.
+func signaturesOf(w *work) (verdicts []v1alpha1.SourceVerdict, known bool) {
+	if w.bundle == nil || w.bundle.Name != w.current.Spec.BundleName {
+		return nil, false
+	}
+	if w.bundle.Status.Verification == nil {
+		return nil, true
+	}
+	return w.bundle.Status.Verification.Verdicts, true
 }
 
 func numberOf(revision *v1alpha1.InstanceRevision) int64 {

@@ -61,3 +61,59 @@ func TestAPlanIsNotLostBecauseSomebodyWroteTheStatusMeanwhile(t *testing.T) {
 		t.Errorf("what the other wrote is gone: %+v", revision.Status.Conditions)
 	}
 }
+
+// counted plans the same again and again.
+type counted struct{ calls int }
+
+func (p *counted) Plan(context.Context, *v1alpha1.InstanceRevision, []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
+	p.calls++
+	return &v1alpha1.PlanSummary{Added: 1}, nil
+}
+
+// Who approves has to see who signed it, as things stand now.
+func TestAPlanTellsWhoSignedTheBundle(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	stored := &v1alpha1.InstanceRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app-1", UID: "one"}}
+	stored.Spec.BundleName = "app-b"
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).WithStatusSubresource(stored).Build()
+	planner := &counted{}
+	controller := &Controller{Client: c, Live: c, Planner: planner, Recorder: events.NewFakeRecorder(10)}
+	by := func(signer string) *v1alpha1.BundleVerification {
+		at := metav1.Now().Rfc3339Copy()
+		return &v1alpha1.BundleVerification{Verdicts: []v1alpha1.SourceVerdict{{AskedBy: "class/signed", Method: "cosign key", Signer: signer, SignedAt: &at}}}
+	}
+	for _, step := range []struct {
+		name   string
+		bundle string
+		is     *v1alpha1.BundleVerification
+		want   string
+		calls  int
+	}{
+		{"Unsigned", "app-b", nil, "", 1},
+		{"Signed", "app-b", by("ann"), "ann", 2},
+		{"ClassAsksForAnother", "app-b", by("bob"), "bob", 3},
+		{"OtherBundle", "app-c", nil, "bob", 3},
+		{"NothingIsAskedForNow", "app-b", nil, "", 4},
+	} {
+		bundle := &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Name: step.bundle}, Status: v1alpha1.BundleStatus{Verification: step.is}}
+		for range 2 { // the second time there is nothing to do
+			revision := &v1alpha1.InstanceRevision{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(stored), revision); err != nil {
+				t.Fatal(err)
+			}
+			if err := controller.ensurePlan(t.Context(), &work{instance: &v1alpha1.BundleInstance{}, current: revision, bundle: bundle}); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, one := range revision.Status.Plan.Signatures {
+				got += one.Signer
+			}
+			if got != step.want || planner.calls != step.calls {
+				t.Errorf("%s: signed by %q after %d plans, want %q after %d", step.name, got, planner.calls, step.want, step.calls)
+			}
+		}
+	}
+}
