@@ -5,6 +5,7 @@ package crdsafety
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -25,7 +26,7 @@ type comparison struct {
 func compare(version string, old, new *schema) []problem {
 	c := &comparison{version: version}
 	switch {
-	case old == nil && new == nil:
+	case reflect.DeepEqual(old, new): // mostly so, and then there is nothing to say, however big it is
 	case old == nil:
 		c.add(nil, Unhandled, "a schema is added where none was")
 	case new == nil:
