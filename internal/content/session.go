@@ -56,8 +56,13 @@ func (d *Disk) Begin() (*Session, error) {
 // were recorded in the same scope. Who has to show credentials for content, and
 // shows them only while the store lacks it, needs a scope for each tenant: else
 // to know a digest would be enough to read what another was given. Files are
-// stored once all the same.
-func (s *Session) In(scope string) *Session { return &Session{session: s.session, scope: scope} }
+// stored once all the same. A scope within a scope is one of its own.
+func (s *Session) In(scope string) *Session {
+	if s.scope != "" {
+		scope += " of " + s.scope
+	}
+	return &Session{session: s.session, scope: scope}
+}
 
 // Key gives the key under which this session finds and records a layer.
 func (s *Session) Key(key LayerKey) LayerKey {

@@ -111,10 +111,15 @@ func (f *Fetcher) begin(ctx context.Context, src Source, ref name.Digest, to sou
 		return nil, err
 	}
 	return &fetch{
-		fetcher: f, way: way, session: to.Session, budget: to.Budget,
+		fetcher: f, way: way, session: to.Session.In(scopeOf(ref)), budget: to.Budget,
 		layers: layers, stats: source.Stats{Layers: len(layers)},
 	}, nil
 }
+
+// scopeOf bounds who shares a layer that the store has: whoever is let into its
+// repository. A manifest may name any digest, so one that a stranger's registry
+// gives must not open what another repository holds.
+func scopeOf(ref name.Digest) string { return "repository " + ref.Context().Name() }
 
 // Layers gives what the manifest of pinned content says of its layers. Its error
 // is a *source.Error.
@@ -149,7 +154,7 @@ type fetch struct {
 func (f *fetch) tree(ctx context.Context) (content.Tree, error) {
 	keys := make([]content.LayerKey, len(f.layers))
 	for i, l := range f.layers {
-		keys[i] = unpack.Key(l.packed, l.format)
+		keys[i] = f.session.Key(unpack.Key(l.packed, l.format))
 	}
 	if tree, ok := f.session.Tree(keys); ok {
 		return tree, nil
@@ -176,7 +181,7 @@ func (f *fetch) run(ctx context.Context) ([]content.Layer, error) {
 
 // have gives a layer, from the store or else from the registry.
 func (f *fetch) have(ctx context.Context, l layer) (content.Layer, error) {
-	key := unpack.Key(l.packed, l.format)
+	key := f.session.Key(unpack.Key(l.packed, l.format))
 	release, err := f.session.Exclusive(ctx, key)
 	if err != nil {
 		return content.Layer{}, err
@@ -194,6 +199,7 @@ func (f *fetch) get(ctx context.Context, l layer) (content.Layer, error) {
 	for _, h := range f.fetcher.order(f.way.hops, l.packed.Digest.String()) {
 		got, begun, err := f.getFrom(ctx, l, h)
 		if err == nil {
+			got.Key = f.session.Key(got.Key)
 			return got, f.session.PutLayer(got)
 		}
 		missed.add(h, err)

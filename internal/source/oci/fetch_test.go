@@ -90,7 +90,7 @@ func TestOnlyWhatTheStoreLacksIsFetched(t *testing.T) {
 	fetcher := New(store, Options{})
 	base := part(gzipped(t, tarOf(t, "base", "x")), types.OCILayer)
 	one := push(t, registry, "app:1", imageOf(t, base, part(gzipped(t, tarOf(t, "a", "1")), types.OCILayer)))
-	two := push(t, registry, "other:2", imageOf(t, base, part(gzipped(t, tarOf(t, "a", "2")), types.OCILayer)))
+	two := push(t, registry, "app:2", imageOf(t, base, part(gzipped(t, tarOf(t, "a", "2")), types.OCILayer)))
 
 	first, stats, err := fetchAll(t, fetcher, Source{Ref: one, Insecure: true})
 	if err != nil || stats.Fetched != 2 {

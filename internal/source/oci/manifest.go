@@ -34,10 +34,13 @@ type document struct {
 	Config    *specs.Descriptor  `json:"config"`
 	Layers    []specs.Descriptor `json:"layers"`
 	Manifests []specs.Descriptor `json:"manifests"`
+
+	cnab bool // it is the description of a CNAB bundle, as the index says that it stands in
 }
 
 // manifest gets what a digest names; of an index, the manifest that it has for us.
 func (f *Fetcher) manifest(ctx context.Context, src Source, puller *remote.Puller, ref name.Digest) (*document, error) {
+	cnab := false
 	for range maxIndexes {
 		got, err := puller.Get(ctx, ref)
 		if err != nil {
@@ -48,9 +51,13 @@ func (f *Fetcher) manifest(ctx context.Context, src Source, puller *remote.Pulle
 			return nil, failed(source.Terminal, source.ReasonUnsupportedMediaType, ref, err)
 		}
 		if !index {
+			doc.cnab = cnab
 			return doc, nil
 		}
-		chosen, err := f.chooseFor(src, doc.Manifests)
+		chosen, found := descriptionOf(doc.Manifests)
+		if cnab = found && src.Platform == nil; !cnab {
+			chosen, err = f.chooseFor(src, doc.Manifests)
+		}
 		if err != nil {
 			return nil, failed(source.Terminal, source.ReasonNoPlatform, ref, err)
 		}
@@ -101,6 +108,17 @@ func check(descriptors []specs.Descriptor) error {
 		}
 	}
 	return nil
+}
+
+// descriptionOf gives the entry of an index that describes a CNAB bundle: others
+// are the images of that bundle, which have no platform to choose by.
+func descriptionOf(manifests []specs.Descriptor) (digest.Digest, bool) {
+	for _, d := range manifests {
+		if d.Annotations["io.cnab.manifest.type"] == "config" {
+			return d.Digest, true
+		}
+	}
+	return "", false
 }
 
 // choose picks the entry of an index: the only usable one, else the only one for

@@ -108,8 +108,27 @@ func (s Selectors) missed(doc *document) error {
 	return fmt.Errorf("layers selects none of its layers (it has: %s)", cmp.Or(strings.Join(there, ", "), "none"))
 }
 
+// described is the name of the config blob where that is the content: the
+// description of a CNAB bundle has no layers.
+func described(doc *document) string {
+	if doc.Config == nil || len(doc.Layers) > 0 {
+		return ""
+	}
+	if doc.cnab {
+		return unpack.CNABFile
+	}
+	format, err := unpack.FormatOf(unpack.Packed{Digest: doc.Config.Digest, MediaType: doc.Config.MediaType})
+	if err != nil || format.File != unpack.CNABFile {
+		return ""
+	}
+	return unpack.CNABFile
+}
+
 // withConfig adds the config blob as a file, if the source wants it.
 func withConfig(src Source, ref name.Digest, doc *document, layers []layer, budget *unpack.Budget) ([]layer, error) {
+	if src.Config == "" {
+		src.Config = described(doc)
+	}
 	if src.Config == "" {
 		return layers, nil
 	}
