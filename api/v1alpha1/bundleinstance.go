@@ -99,6 +99,16 @@ type Track struct {
 	// failure the time doubles, up to an hour or the interval if that is longer.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('720h')",message="interval must be between 10s and 720h"
 	Interval metav1.Duration `json:"interval"`
+
+	// semver is a range of versions, such as "^1.2.0", of which the highest is
+	// followed. It goes in place of the tag of an oci or git source and of the
+	// version of a helm source, which then only say where to begin; a source
+	// with a semver of its own keeps that. Not set means that what the sources
+	// say is followed: a tag that moves, a range of their own.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Semver string `json:"semver,omitempty"`
 }
 
 // Strategy says how a revision becomes active.

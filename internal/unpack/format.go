@@ -17,6 +17,9 @@ const (
 // MediaTypeEmpty is the type of the blob that stands for "nothing here".
 const MediaTypeEmpty = "application/vnd.oci.empty.v1+json"
 
+// CNABFile is the name of the description of a CNAB bundle.
+const CNABFile = "bundle.json"
+
 // Packed is a layer as its manifest describes it.
 type Packed struct {
 	Digest      digest.Digest
@@ -110,7 +113,7 @@ func FormatOf(packed Packed) (Format, error) {
 		return format, nil
 	}
 	if isCNABBundle(mediaType) {
-		return Format{File: "bundle.json"}, nil
+		return Format{File: CNABFile}, nil
 	}
 	return Format{File: packed.Digest.Algorithm().String() + "-" + packed.Digest.Encoded() + ending(mediaType)}, nil
 }

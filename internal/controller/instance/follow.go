@@ -4,6 +4,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/source"
 )
 
 // Follower finds what the sources of a template mean now.
@@ -84,7 +86,7 @@ func (c *Controller) follow(ctx context.Context, w *work) error {
 func (c *Controller) look(ctx context.Context, w *work, spec v1alpha1.BundleSpec, r *round, conditions status.Conditions) []v1alpha1.ResolvedSource {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	found, reason, err := c.Follower.Look(ctx, w.instance.Namespace, spec)
+	found, reason, err := c.lookAt(ctx, w.instance, spec)
 	r.done(err == nil)
 	if err != nil {
 		if conditions.False(v1alpha1.ConditionTracking, reason, err.Error()) {
@@ -94,6 +96,41 @@ func (c *Controller) look(ctx context.Context, w *work, spec v1alpha1.BundleSpec
 	}
 	conditions.True(v1alpha1.ConditionTracking, v1alpha1.ReasonFollowing, "in use is what the sources mean: "+pinsText(found))
 	return found
+}
+
+func (c *Controller) lookAt(ctx context.Context, instance *v1alpha1.BundleInstance, spec v1alpha1.BundleSpec) ([]v1alpha1.ResolvedSource, string, error) {
+	if semver := instance.Spec.Track.Semver; semver != "" {
+		var any bool
+		if spec, any = within(spec, semver); !any {
+			return nil, source.ReasonInvalidReference, errors.New("spec.track.semver: none of spec.bundle.sources has a tag or version that the range could stand for; leave it out")
+		}
+	}
+	return c.Follower.Look(ctx, instance.Namespace, spec)
+}
+
+// within gives the sources with a range in place of their tags and versions, and
+// whether there is any such source.
+func within(spec v1alpha1.BundleSpec, semver string) (v1alpha1.BundleSpec, bool) {
+	ranged, any := *spec.DeepCopy(), false
+	for i := range ranged.Sources {
+		switch one := &ranged.Sources[i]; {
+		case one.OCI != nil && one.OCI.Semver == "" && !strings.Contains(one.OCI.Ref, "@"):
+			one.OCI.Ref, one.OCI.Semver, any = untagged(one.OCI.Ref), semver, true
+		case one.Helm != nil:
+			one.Helm.Version, any = semver, true
+		case one.Git != nil && one.Git.Tag != "":
+			one.Git.Tag, one.Git.Semver, any = "", semver, true
+		}
+	}
+	return ranged, any
+}
+
+// untagged cuts the tag off a reference; a port is none.
+func untagged(ref string) string {
+	if colon := strings.LastIndex(ref, ":"); colon > strings.LastIndex(ref, "/") {
+		return ref[:colon]
+	}
+	return ref
 }
 
 // bundleInUse is the bundle that was made last from this template, or nil.

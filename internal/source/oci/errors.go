@@ -21,6 +21,7 @@ import (
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/source"
+	"rukpak.io/rukpak/internal/source/outbound"
 	"rukpak.io/rukpak/internal/unpack"
 )
 
@@ -91,6 +92,9 @@ func judge(ctx context.Context, err error) (source.Kind, string) {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		return judgeStatus(answer.StatusCode)
 	}
+	if _, ok := errors.AsType[*outbound.AddressError](err); ok {
+		return source.Waiting, source.ReasonRegistryError
+	}
 	if unreachable(err) {
 		return source.Transient, source.ReasonRegistryUnreachable
 	}
@@ -130,8 +134,13 @@ func unreachable(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, errPlainHTTP)
 }
 
+// noToken begins an error of go-containerregistry that goes on with the whole
+// answer of a token server. The registry says where that is, so it may be any
+// server that we reach: what it says is for nobody to read.
+const noToken = "no token in bearer response"
+
 // describe leaves out what go-containerregistry adds: URLs, whose queries may be
-// signed, and a second try over HTTP that never happened.
+// signed, answers, and a second try over HTTP that never happened.
 func describe(err error) error {
 	if missed, ok := errors.AsType[*missedError](err); ok {
 		return missed
@@ -144,6 +153,9 @@ func describe(err error) error {
 	}
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		return errors.New(answerText(answer))
+	}
+	if strings.Contains(err.Error(), noToken) {
+		return errors.New("the answer of the token server that the registry names holds no token")
 	}
 	failed, ok := errors.AsType[*url.Error](err)
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/registry/reach"
+	"rukpak.io/rukpak/internal/source/outbound"
 	"rukpak.io/rukpak/internal/unpack"
 )
 
@@ -47,9 +49,15 @@ type Options struct {
 	// Transport is what requests are sent with, such as one that trusts more
 	// certificate authorities. nil means that of go-containerregistry.
 	Transport http.RoundTripper
+	// Onward is what requests are sent with to where the answer of a registry with
+	// a public address leads: a token server, or a place of blobs. It refuses
+	// addresses inside. nil means Transport. See package outbound.
+	Onward *http.Transport
 	// Registries are the rules for mirrors, authorities, proxies and credentials.
 	// nil means that there are none.
 	Registries *reach.Config
+
+	private func(netip.Addr) bool // outbound.Private, but for tests
 }
 
 // Credentials finds credentials; registry.Keychain is one.
@@ -111,6 +119,9 @@ func New(store Contents, options Options) *Fetcher {
 	options.Architecture = cmp.Or(options.Architecture, runtime.GOARCH)
 	if options.Transport == nil {
 		options.Transport = remote.DefaultTransport
+	}
+	if options.private == nil {
+		options.private = outbound.Private
 	}
 	return &Fetcher{store: store, options: options, jobs: make(chan struct{}, options.Jobs), hosts: map[string]chan struct{}{}, spoiled: map[string]time.Time{}}
 }

@@ -35,7 +35,10 @@ func (h *hop) host() string { return h.ref.Context().RegistryStr() }
 // direct is the way without rules: that of a push, too.
 func (f *Fetcher) direct(src Source, ref name.Reference) *hop {
 	h := &hop{ref: ref, endpoint: &rules.Endpoint{Reference: ref}}
-	h.guard = guard{base: f.options.Transport, host: h.host(), insecure: src.Insecure, stall: f.options.StallTimeout}
+	h.guard = guard{base: f.options.Transport, host: h.host(), insecure: src.Insecure, stall: f.options.StallTimeout, seen: &seen{private: f.options.private}}
+	if f.options.Onward != nil {
+		h.guard.onward = f.options.Onward
+	}
 	h.credentials = f.candidates(src, ref.Context())
 	return h
 }
@@ -78,6 +81,9 @@ func (f *Fetcher) hop(src Source, set *rules.Set, e *rules.Endpoint) *hop {
 	h.guard.either = either
 	h.guard.endpoint = e
 	h.guard.base = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport}
+	if on := f.options.Onward; on != nil {
+		h.guard.onward = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport, onward: on}
+	}
 	h.pace = func(next http.RoundTripper) http.RoundTripper {
 		return f.options.Registries.Paced(next, e.Rule, &e.Access)
 	}
@@ -107,15 +113,17 @@ type byHost struct {
 	config   registries
 	endpoint *rules.Endpoint
 	fallback http.RoundTripper
+	onward   *http.Transport // for hosts that no rule is about; nil means as for all
 }
 
 // registries is the part of *reach.Config that byHost needs.
 type registries interface {
 	Transport(access *rules.Access) (http.RoundTripper, error)
+	TransportOver(base *http.Transport, access *rules.Access) (http.RoundTripper, error)
 }
 
 func (b *byHost) RoundTrip(request *http.Request) (*http.Response, error) {
-	access := b.endpoint.Access
+	access, onward := b.endpoint.Access, b.onward
 	if request.URL.Host != b.endpoint.Host() {
 		access.SkipVerify, access.Certificate, access.Problem = false, nil, nil
 		if about := b.set.MatchURL(request.URL); about != nil {
@@ -123,21 +131,27 @@ func (b *byHost) RoundTrip(request *http.Request) (*http.Response, error) {
 				closeBody(request)
 				return nil, err
 			}
-			access = about.Primary
+			access, onward = about.Primary, nil
 		}
 	}
-	err := access.Problem
-	var transport http.RoundTripper
-	if err == nil && access.Connects() {
-		transport, err = b.config.Transport(&access)
-	} else {
-		transport = b.fallback
-	}
+	transport, err := b.transport(&access, onward)
 	if err != nil {
 		closeBody(request)
 		return nil, &rules.ProblemError{Rule: b.endpoint.Rule, Err: err}
 	}
 	return transport.RoundTrip(request)
+}
+
+func (b *byHost) transport(access *rules.Access, onward *http.Transport) (http.RoundTripper, error) {
+	switch {
+	case access.Problem != nil:
+		return nil, access.Problem
+	case onward != nil:
+		return b.config.TransportOver(onward, access)
+	case access.Connects():
+		return b.config.Transport(access)
+	}
+	return b.fallback, nil
 }
 
 // reached is a way that was found open.

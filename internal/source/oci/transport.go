@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"rukpak.io/rukpak/internal/registry/rules"
@@ -45,7 +48,9 @@ type guard struct {
 	insecure bool
 	either   bool // HTTPS or HTTP, as go-containerregistry finds
 	stall    time.Duration
-	endpoint *rules.Endpoint // nil without a rule
+	endpoint *rules.Endpoint   // nil without a rule
+	onward   http.RoundTripper // to other hosts, if the registry has a public address; nil is base
+	seen     *seen
 }
 
 // RoundTrip sends one request.
@@ -69,7 +74,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	if sent.Body != nil && sent.Body != http.NoBody {
 		sent.Body = &watchedBody{ReadCloser: sent.Body, watch: watch, upload: true}
 	}
-	response, err := g.base.RoundTrip(sent)
+	response, err := g.way(request.URL.Host).RoundTrip(g.seen.trace(sent, request.URL.Host == g.host))
 	watch.timer.Stop()
 	if err != nil {
 		err = watch.explain(ctx, err)
@@ -81,6 +86,31 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = &boundedBody{ReadCloser: response.Body, left: maxManifest}
 	}
 	return response, nil
+}
+
+// way is what a request to a host is sent with.
+func (g *guard) way(host string) http.RoundTripper {
+	if host != g.host && g.onward != nil && g.seen.public.Load() {
+		return g.onward
+	}
+	return g.base
+}
+
+// seen remembers what kind of address a registry has.
+type seen struct {
+	private func(netip.Addr) bool
+	public  atomic.Bool
+}
+
+// trace lets a request to the registry tell its address.
+func (s *seen) trace(request *http.Request, registry bool) *http.Request {
+	if !registry {
+		return request
+	}
+	return request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		at, err := netip.ParseAddrPort(got.Conn.RemoteAddr().String())
+		s.public.Store(err == nil && !s.private(at.Addr()))
+	}}))
 }
 
 // adapt makes a request one to a mirror: the registry API may stand at another
