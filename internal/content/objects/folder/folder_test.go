@@ -12,29 +12,10 @@ import (
 	"rukpak.io/rukpak/internal/content/objects"
 	"rukpak.io/rukpak/internal/content/objects/folder"
 	"rukpak.io/rukpak/internal/content/objects/objectstest"
+	"rukpak.io/rukpak/internal/testenv/places"
 )
 
-func TestFolder(t *testing.T) {
-	objectstest.Run(t, func(t *testing.T) objectstest.Place {
-		dir := t.TempDir()
-		return objectstest.Place{
-			Open: func(*testing.T) objects.Backend { return folder.New(dir) },
-			Harm: func(t *testing.T, name string, harm objectstest.Harm) {
-				objectstest.HarmFile(t, filepath.Join(dir, name), harm)
-			},
-			Litter: func(t *testing.T) {
-				for _, name := range []string{"packs/.writing-1", "packs/UPPER", "README", "other-kind/a", "packs/dir/x"} {
-					if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-			},
-		}
-	})
-}
+func TestFolder(t *testing.T) { objectstest.Run(t, places.Folder) }
 
 func TestAFolderThatIsNotThereIsNotMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mount")

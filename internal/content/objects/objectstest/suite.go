@@ -58,6 +58,8 @@ type Place struct {
 	Fail func(t *testing.T, fault Fault) (heal func())
 	// Litter puts something there that is no object.
 	Litter func(t *testing.T)
+	// Requests gives what was asked so far; nil for a place without requests.
+	Requests func() []string
 	// Many is how many objects a listing of several pages has.
 	Many int
 }

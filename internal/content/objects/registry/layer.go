@@ -3,6 +3,8 @@
 package registry
 
 import (
+	"bytes"
+	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
@@ -13,6 +15,31 @@ import (
 
 	"rukpak.io/rukpak/internal/content/objects"
 )
+
+// nonceSize is how many random bytes come before those of an object. A registry
+// takes no bytes whose digest it has, be they damaged; so that an object can be
+// healed, its bytes are never the same twice. That it is stored once is the doing
+// of its name.
+const nonceSize = 16
+
+// withNonce puts random bytes before a body.
+func withNonce(body objects.Body) objects.Body {
+	nonce := make([]byte, nonceSize)
+	_, _ = rand.Read(nonce) // never fails
+	return objects.Body{Size: nonceSize + body.Size, Open: func() (io.ReadCloser, error) {
+		opened, err := body.Open()
+		if err != nil {
+			return nil, err
+		}
+		return &joined{io.MultiReader(bytes.NewReader(nonce), opened), opened}, nil
+	}}
+}
+
+// joined reads one and closes the other.
+type joined struct {
+	io.Reader
+	io.Closer
+}
 
 // layer is a body as a registry takes it: its digest is known before it is sent.
 type layer struct {
@@ -27,6 +54,7 @@ var _ v1.Layer = (*layer)(nil)
 
 // newLayer reads a body once for its digest.
 func newLayer(body objects.Body) (*layer, error) {
+	body = withNonce(body)
 	sum, err := objects.Sum(body)
 	return &layer{body: body, sum: sum}, err
 }

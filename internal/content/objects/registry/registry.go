@@ -210,7 +210,17 @@ func (r *Registry) get(ctx context.Context, object string) (io.ReadCloser, error
 	if isMissing(err) {
 		return nil, &damagedError{"its bytes are gone"}
 	}
-	return body, err
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.CopyN(io.Discard, body, nonceSize); err != nil {
+		_ = body.Close() // nothing was written
+		if errors.Is(err, io.EOF) {
+			err = &damagedError{"it is cut off"}
+		}
+		return nil, err
+	}
+	return body, nil
 }
 
 // Stat describes an object.
@@ -223,7 +233,7 @@ func (r *Registry) Stat(ctx context.Context, object string) (objects.Info, error
 	if err != nil {
 		return objects.Info{}, r.failed(ctx, "look at "+object, &damagedError{"it does not say when it was written"})
 	}
-	return objects.Info{Size: found.Layers[0].Size, Written: written}, nil
+	return objects.Info{Size: found.Layers[0].Size - nonceSize, Written: written}, nil
 }
 
 // List reads the tags.
