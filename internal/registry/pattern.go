@@ -37,10 +37,11 @@ func parsePattern(key string) pattern {
 // parseTarget takes "host[:port][/path]".
 func parseTarget(text string) pattern {
 	address, rest, _ := strings.Cut(text, "/")
-	p := pattern{host: strings.ToLower(address), path: strings.Trim(rest, "/")}
+	p := pattern{host: address, path: strings.Trim(rest, "/")}
 	if i := strings.LastIndexByte(address, ':'); i >= 0 && !strings.HasSuffix(address, "]") {
-		p.host, p.port = p.host[:i], address[i+1:]
+		p.host, p.port = address[:i], address[i+1:]
 	}
+	p.host = strings.ToLower(p.host) // only now: letters may take fewer bytes
 	if p.port == "443" {
 		p.port = ""
 	}

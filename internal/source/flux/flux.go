@@ -50,7 +50,7 @@ func ArtifactOf(object *unstructured.Unstructured, field string) (Artifact, erro
 		return value
 	}
 	artifact := Artifact{URL: text("url"), Digest: digest.Digest(text("digest")), Revision: text("revision")}
-	if artifact.Digest.Algorithm() != digest.SHA256 || artifact.Digest.Validate() != nil {
+	if artifact.Digest.Validate() != nil || artifact.Digest.Algorithm() != digest.SHA256 {
 		return Artifact{}, &source.Error{Kind: source.Waiting, Reason: source.ReasonInvalidReference,
 			Err: fmt.Errorf("%s: status.artifact.digest is %q; only sha256 digests can be held to: run source-controller with --artifact-digest-algo=sha256", name, artifact.Digest)}
 	}

@@ -35,7 +35,7 @@ const (
 	policy = "application/vnd.example.policy"
 )
 
-func named(name, text string) signing.Blob {
+func titled(name, text string) signing.Blob {
 	return signing.Blob{Data: []byte(text), MediaType: spdx, Annotations: map[string]string{unpack.AnnotationTitle: name}}
 }
 
@@ -49,10 +49,10 @@ func TestAReferrerIsTheContent(t *testing.T) {
 	for kind, place := range bothKinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			image, src := pushed(t, place, Source{})
-			place.PushReferrer(t, image.Digest, policy, nil, named("policy.yaml", "allow: none"))
-			place.PushReferrer(t, image.Digest, spdx, madeAt(1), named("sbom.json", "old"))
-			place.PushReferrer(t, image.Digest, spdx, madeAt(3), named("sbom.json", "newest"))
-			place.PushReferrer(t, image.Digest, spdx, madeAt(2), named("sbom.json", "between"))
+			place.PushReferrer(t, image.Digest, policy, nil, titled("policy.yaml", "allow: none"))
+			place.PushReferrer(t, image.Digest, spdx, madeAt(1), titled("sbom.json", "old"))
+			place.PushReferrer(t, image.Digest, spdx, madeAt(3), titled("sbom.json", "newest"))
+			place.PushReferrer(t, image.Digest, spdx, madeAt(2), titled("sbom.json", "between"))
 			for name, tc := range map[string]struct {
 				referrer *Referrer
 				want     map[string]string
@@ -179,8 +179,8 @@ func TestReferrersOfAnIndexAndOfAnEntryOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := signing.Place{Repository: registry.Host() + "/app"}
-	place.PushReferrer(t, digest.Digest(whole.String()), spdx, nil, named("s", "index"))
-	place.PushReferrer(t, entries["arm64"], spdx, nil, named("s", "arm64"))
+	place.PushReferrer(t, digest.Digest(whole.String()), spdx, nil, titled("s", "index"))
+	place.PushReferrer(t, entries["arm64"], spdx, nil, titled("s", "arm64"))
 	fetch := func(platform *Platform) (map[string]string, error) {
 		store := newStore(t)
 		src.Platform = platform
@@ -209,7 +209,7 @@ func TestAListOfReferrersThatLies(t *testing.T) {
 	registry := ociregistry.New(t, ociregistry.Options{})
 	place := signing.Place{Repository: registry.Host() + "/app"}
 	image, src := pushed(t, place, Source{Referrer: nil})
-	place.PushReferrer(t, image.Digest, policy, nil, named("p", "x"))
+	place.PushReferrer(t, image.Digest, policy, nil, titled("p", "x"))
 	src.Referrer = wanted(policy)
 	right, err := New(nil, Options{}).Resolve(t.Context(), src)
 	if err != nil {
@@ -262,7 +262,7 @@ func TestFaultsOfTheListOfReferrersAreClassified(t *testing.T) {
 	registry := ociregistry.New(t, ociregistry.Options{})
 	place := signing.Place{Repository: registry.Host() + "/app"}
 	image, src := pushed(t, place, Source{})
-	place.PushReferrer(t, image.Digest, spdx, nil, named("s", "x"))
+	place.PushReferrer(t, image.Digest, spdx, nil, titled("s", "x"))
 	src.Referrer = wanted(spdx)
 	for name, tc := range map[string]struct {
 		path   string
@@ -300,7 +300,7 @@ func TestAMirrorWithoutReferrersIsPassedOver(t *testing.T) {
 	if again, _ := pushed(t, signing.Place{Repository: mirror.Host() + "/app"}, Source{}); again.Digest != image.Digest {
 		t.Fatal("the mirror has something else")
 	}
-	signing.Place{Repository: primary.Host() + "/app"}.PushReferrer(t, image.Digest, spdx, nil, named("s", "of the primary"))
+	signing.Place{Repository: primary.Host() + "/app"}.PushReferrer(t, image.Digest, spdx, nil, titled("s", "of the primary"))
 	src.Referrer = wanted(spdx)
 	fetcher := ruled(t, rules.Rule{Prefix: primary.Host(), From: "rule", Mirrors: []rules.Mirror{plain(mirror, "")}})
 	tree, _, err := fetchAll(t, fetcher, src)

@@ -111,7 +111,7 @@ func (s Selectors) missed(doc *document) error {
 // described is the name of the config blob where that is the content: the
 // description of a CNAB bundle has no layers.
 func described(doc *document) string {
-	if doc.Config == nil || len(doc.Layers) > 0 {
+	if doc.Config == nil || len(doc.Layers) > 0 || doc.Config.Digest.Validate() != nil {
 		return ""
 	}
 	if doc.cnab {
