@@ -35,6 +35,9 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 		Example: `  # For folders of Kubernetes manifests; used where a bundle names no class
   rukpak create class plain --provisioner plain.rukpak.io --default
 
+  # A class for trees of Kustomizations, see docs/provisioners/kustomize.md.
+  rukpak create class kustomize --provisioner kustomize.rukpak.io
+
   # Without approval, only in namespaces labelled stage=dev, as the service account "installer" of each
   rukpak create class dev --provisioner plain.rukpak.io --approval Automatic \
     --namespaces stage=dev --default-service-account installer`,

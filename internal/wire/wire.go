@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/unpack"
 	"rukpak.io/rukpak/provisioner"
@@ -56,7 +57,7 @@ type Options struct {
 func provisioners() map[string]provisioner.Provisioner {
 	all := map[string]provisioner.Provisioner{}
 	for _, one := range []provisioner.Provisioner{
-		plain.New(),
+		kustomize.New(), plain.New(),
 	} {
 		all[one.ID()] = one
 	}

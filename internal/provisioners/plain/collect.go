@@ -120,7 +120,7 @@ func isKustomizationFile(name string) bool {
 func (c *collector) addDocument(file string, doc document) {
 	fields, ok := doc.value.(map[string]any)
 	if !ok {
-		c.refuse(place{file, doc.line}, "", "is %s, not an object", kindOfValue(doc.value))
+		c.refuse(place{file, doc.line}, "", "is %s, not an object", provisioner.TypeName(doc.value))
 		return
 	}
 	c.add(place{file, doc.line}, fields, doc.items, 0)
@@ -145,7 +145,7 @@ func (c *collector) add(at place, fields map[string]any, lines []int, depth int)
 			}
 			element, ok := item.(map[string]any)
 			if !ok {
-				c.refuse(at, fmt.Sprintf("%s items[%d]", describe(fields), i), "is %s, not an object", kindOfValue(item))
+				c.refuse(at, fmt.Sprintf("%s items[%d]", provisioner.Describe(fields), i), "is %s, not an object", provisioner.TypeName(item))
 				continue
 			}
 			inheritKind(fields, element)
@@ -184,22 +184,22 @@ func isKustomization(fields map[string]any) bool {
 }
 
 func (c *collector) addObject(at place, fields map[string]any) {
-	if fault := check(fields); fault != "" {
+	if fault := provisioner.Check(fields); fault != "" {
 		if path.Base(at.file) == "Chart.yaml" && fields["kind"] == nil {
 			fault = "describes a Helm chart, which " + ID + " does not render: choose a class whose provisioner does"
 		}
-		c.refuse(at, describe(fields), "%s", fault)
+		c.refuse(at, provisioner.Describe(fields), "%s", fault)
 		return
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	drop(object)
+	provisioner.Tidy(object)
 	kind := object.GroupVersionKind()
 	id := identity{kind.Group, kind.Kind, object.GetNamespace(), object.GetName()}
 	if id.namespace == "" {
 		id.namespace = c.namespace
 	}
 	if first, twice := c.seen[id]; twice {
-		c.refuse(at, describe(fields), "is in %s already: remove one", first)
+		c.refuse(at, provisioner.Describe(fields), "is in %s already: remove one", first)
 		return
 	}
 	c.seen[id] = at
@@ -219,20 +219,4 @@ func (c *collector) refusal() error {
 		return err
 	}
 	return provisioner.Join(c.faults)
-}
-
-func kindOfValue(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "text"
-	case bool:
-		return "true or false"
-	case int64, float64:
-		return "a number"
-	case []any:
-		return "a list"
-	}
-	return "a mapping"
 }

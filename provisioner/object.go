@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package provisioner
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// describe names an object as far as it can: "Deployment.apps namespace/name".
-func describe(fields map[string]any) string {
+// Describe names an object as far as it can be named, for an InputError: "Deployment.apps namespace/name".
+func Describe(fields map[string]any) string {
 	object := &unstructured.Unstructured{Object: fields}
 	kind, _ := fields["kind"].(string)
 	version, _ := fields["apiVersion"].(string)
@@ -32,8 +32,10 @@ func stringAt(object *unstructured.Unstructured, field string) string {
 	return text
 }
 
-// check says what is wrong with an object, or "".
-func check(fields map[string]any) string {
+// Check says what is wrong with the fields of an object that no API server, or no activation, could do without, or "".
+// Refused are generateName without a name, since every activation would make another object, and ownerReferences, which
+// name objects by a UID that content cannot know.
+func Check(fields map[string]any) string {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, ok := fields[field].(string); !ok || text == "" {
 			return missing(field, fields[field])
@@ -47,7 +49,7 @@ func check(fields map[string]any) string {
 		if fields["metadata"] == nil {
 			return "there is no metadata.name"
 		}
-		return "metadata is " + kindOfValue(fields["metadata"]) + ", not a mapping"
+		return "metadata is " + TypeName(fields["metadata"]) + ", not a mapping"
 	}
 	return checkMetadata(metadata)
 }
@@ -56,7 +58,7 @@ func missing(field string, value any) string {
 	if value == nil || value == "" {
 		return "there is no " + field
 	}
-	return field + " is " + kindOfValue(value) + ", not text"
+	return field + " is " + TypeName(value) + ", not text"
 }
 
 func checkMetadata(metadata map[string]any) string {
@@ -97,12 +99,12 @@ func checkTexts(metadata map[string]any, field string) string {
 	}
 	texts, ok := metadata[field].(map[string]any)
 	if !ok {
-		return "metadata." + field + " is " + kindOfValue(metadata[field]) + ", not a mapping"
+		return "metadata." + field + " is " + TypeName(metadata[field]) + ", not a mapping"
 	}
 	var wrong []string
 	for key, value := range texts {
 		if _, isText := value.(string); !isText && value != nil {
-			wrong = append(wrong, fmt.Sprintf("metadata.%s[%q] is %s: quote the value", field, key, kindOfValue(value)))
+			wrong = append(wrong, fmt.Sprintf("metadata.%s[%q] is %s: quote the value", field, key, TypeName(value)))
 		}
 	}
 	if len(wrong) == 0 {
@@ -118,8 +120,10 @@ var ofServer = []string{
 	"resourceVersion", "selfLink", "uid",
 }
 
-// drop removes what the API server sets, and nulls where it expects a mapping or text.
-func drop(object *unstructured.Unstructured) {
+// Tidy removes from an object that Check finds no fault in what the API server sets (metadata.creationTimestamp,
+// deletionGracePeriodSeconds, deletionTimestamp, generation, managedFields, resourceVersion, selfLink, uid, and the status
+// of built-in kinds; that of a custom resource may be data), and nulls where it expects a mapping or text.
+func Tidy(object *unstructured.Unstructured) {
 	metadata := object.Object["metadata"].(map[string]any)
 	for _, field := range ofServer {
 		delete(metadata, field)
@@ -154,4 +158,21 @@ func isBuiltIn(group string) bool {
 		return true
 	}
 	return false
+}
+
+// TypeName says what a value of JSON is, for an InputError: "text", "a number", "a list".
+func TypeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "true or false"
+	case int64, float64:
+		return "a number"
+	case []any:
+		return "a list"
+	}
+	return "a mapping"
 }
