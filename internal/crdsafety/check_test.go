@@ -28,7 +28,7 @@ func widgets(t testing.TB, schemas ...string) *definition {
 	}
 	for i, text := range schemas {
 		name, schema, named := strings.Cut(text, "|")
-		if !named {
+		if !named || strings.HasPrefix(text, "{") {
 			name, schema = fmt.Sprintf("v%d", i+1), text
 		}
 		var props apiextensionsv1.JSONSchemaProps

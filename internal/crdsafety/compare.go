@@ -11,7 +11,7 @@ import (
 
 // The bounds of a schema that is compared. No definition that an API server takes, at most 1.5 MiB, comes near the first.
 const (
-	mostFields = 200_000
+	mostFields = 100_000
 	deepest    = 200
 )
 

@@ -196,10 +196,10 @@ func TestLiveCustomResourcesAreJudgedAsByTheAPIServer(t *testing.T) {
 		`spec.free.other: custom resource h-pruned: has the field, which the schema does not know: it would be lost (customResourcePruned)`,
 		`spec: custom resource j-rule: Invalid value: min must not be above max (customResourceInvalid)`,
 		`spec.ports[*].name: custom resource g-unnamed: Required value (customResourceInvalid)`,
-		`spec.ports[*]: custom resource f-twice: Duplicate value (customResourceInvalid)`,
+		`spec.ports[*]: custom resources f-twice, g-unnamed: Duplicate value (customResourceInvalid)`,
 	} {
 		if !strings.Contains("\n"+s.told(found)+"\n", "\n"+part+"\n") {
-			t.Errorf("not told: %s", part)
+			t.Errorf("not told: %s\nbut:\n%s", part, s.told(found))
 		}
 	}
 	invalid := map[string]bool{}
@@ -242,7 +242,7 @@ func TestWhatWasInvalidBeforeIsNotHeldAgainstTheNewDefinition(t *testing.T) {
 	s.create(live, "v1", "w", `{a: long, b: long}`)
 	before.Status = live.Status
 	found := s.live(before, after, crdsafety.Live{})
-	if diff := cmp.Diff("spec.b: custom resource w: Too long: may not be more than 1 bytes (customResourceInvalid)", s.told(found)); diff != "" {
+	if diff := cmp.Diff("spec.b: custom resource w: Too long: may not be more than 1 byte (customResourceInvalid)", s.told(found)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -273,7 +273,7 @@ func TestAllPagesAreReadAndOneLineTellsOfAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "spec.a: 53 custom resources, such as w00000, w00001, w00002: Too long: may not be more than 1 bytes (customResourceInvalid)"
+	want := "spec.a: 53 custom resources, such as w00000, w00001, w00002: Too long: may not be more than 1 byte (customResourceInvalid)"
 	if diff := cmp.Diff(want, s.told(found)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -344,8 +344,9 @@ func TestDeadConversionWebhookIsAFinding(t *testing.T) {
 	s.create(before, "v1", "w", `{a: long}`)
 	got := s.told(s.live(before, after, crdsafety.Live{}))
 	want := []string{
-		"spec.a: custom resource w: Too long: may not be more than 1 bytes (customResourceInvalid)",
-		"v2: none of the custom resources can be read (a webhook converts them: see whether it runs): conversion webhook for ",
+		"spec.a: custom resource w: Too long: may not be more than 1 byte (customResourceInvalid)",
+		"v2: none of the custom resources can be read (a webhook converts them: see whether it runs): ",
+		"connect: connection refused (customResourceUnread)",
 	}
 	for _, part := range want {
 		if !strings.Contains(got, part) {
