@@ -75,7 +75,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.reviewer = identity.NewReviewer(mgr.GetClient())
 	p.engine = activate.New(activate.Config{Observed: p.watcher, Served: activate.ServedBy(kinds)})
 	p.stored = revision.NewManifests(mgr.GetAPIReader())
-	p.registries = reach.New(nil)
+	p.registries = reach.New(toRegistries())
 	if p.registryFiles, err = registryFiles(ctx, mgr, options); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,7 @@ import (
 // newOpener knows every kind of source.
 func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, registries *reach.Config) *origin.Opener {
 	transports := &outbound.Transports{Registries: registries}
-	images := oci.New(store, oci.Options{Limits: limits, Registries: registries})
+	images := oci.New(store, oci.Options{Limits: limits, Registries: registries, Transport: toRegistries(), Onward: onward()})
 	return &origin.Opener{
 		Live:   live,
 		OCI:    images,
@@ -34,6 +35,19 @@ func newOpener(live client.Reader, store *content.Disk, limits unpack.Limits, re
 		HTTP:   web.New(web.NewClient(web.Options{Transports: transports})),
 		Git:    git.New(git.Options{Transports: transports}),
 	}
+}
+
+// toRegistries gives the transport to registries that no rule is about.
+func toRegistries() *http.Transport { return forRegistries(outbound.NewTransport(false)) }
+
+// onward gives that to where their answers lead.
+func onward() *http.Transport { return forRegistries(outbound.NewTransport(true)) }
+
+// forRegistries keeps more connections: the layers of many artifacts are fetched
+// from one registry at once.
+func forRegistries(transport *http.Transport) *http.Transport {
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 100, 50
+	return transport
 }
 
 // follower looks at the sources of templates for the instance controller.

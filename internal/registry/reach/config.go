@@ -97,6 +97,12 @@ func (c *Config) Transport(access *rules.Access) (http.RoundTripper, error) {
 	return c.pool.transport(access)
 }
 
+// TransportOver is Transport for a caller with a transport of its own, whose
+// dialer stays.
+func (c *Config) TransportOver(base *http.Transport, access *rules.Access) (http.RoundTripper, error) {
+	return c.poolOver(base).transport(access)
+}
+
 // maxPools bounds how many transports of callers are remembered.
 const maxPools = 128
 

@@ -73,6 +73,10 @@ func (f *Fetcher) hop(src Source, set *rules.Set, e *rules.Endpoint) *hop {
 	h := f.direct(src, e.Reference)
 	h.endpoint = e
 	h.credentials = append(h.credentials, set.Credentials(e).Candidates(e.Reference.Context())...)
+	h.guard.base = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport}
+	if on := f.options.Onward; on != nil {
+		h.guard.onward = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport, onward: on}
+	}
 	if e.Rule == "" {
 		return h
 	}
@@ -80,10 +84,6 @@ func (f *Fetcher) hop(src Source, set *rules.Set, e *rules.Endpoint) *hop {
 	h.guard.insecure = !either && (e.PlainHTTP || src.Insecure && !e.Moved)
 	h.guard.either = either
 	h.guard.endpoint = e
-	h.guard.base = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport}
-	if on := f.options.Onward; on != nil {
-		h.guard.onward = &byHost{set: set, config: f.options.Registries, endpoint: e, fallback: f.options.Transport, onward: on}
-	}
 	h.pace = func(next http.RoundTripper) http.RoundTripper {
 		return f.options.Registries.Paced(next, e.Rule, &e.Access)
 	}
@@ -131,7 +131,7 @@ func (b *byHost) RoundTrip(request *http.Request) (*http.Response, error) {
 				closeBody(request)
 				return nil, err
 			}
-			access, onward = about.Primary, nil
+			access, onward = about.Primary, nil // whoever wrote the rule knows the place
 		}
 	}
 	transport, err := b.transport(&access, onward)

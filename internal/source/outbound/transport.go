@@ -99,6 +99,12 @@ func (t *Transports) ruled(base *http.Transport) http.RoundTripper {
 	return t.Registries.Over(base)
 }
 
+// NewTransport gives a transport of its own, with the rules for addresses; public
+// is as for Get.
+func NewTransport(public bool) *http.Transport {
+	return newTransport(&tls.Config{MinVersion: tls.VersionTLS12}, public)
+}
+
 func newTransport(config *tls.Config, public bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Control: control(public)}
 	return &http.Transport{
