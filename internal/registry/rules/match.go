@@ -5,7 +5,11 @@ package rules
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 // DockerHub is how references and prefixes name Docker's registry.
@@ -23,17 +27,37 @@ func Normal(text string) string {
 	if !found && strings.ContainsRune(host, '@') {
 		return text
 	}
-	host = strings.ToLower(host)
-	for _, alias := range dockerHosts {
-		if host == alias {
-			host = DockerHub
-		}
-	}
+	host = normalHost(host)
 	if !found {
 		return host
 	}
 	return host + "/" + rest
 }
+
+// normalHost gives all spellings that lead to the same server as one: a rule
+// that blocks it would not be about the others.
+func normalHost(host string) string {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i:]
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+		if ascii, err := idna.Lookup.ToASCII(name); err == nil { // as clients do before they look it up
+			name = ascii
+		}
+	}
+	name = strings.TrimRight(strings.ToLower(name), ".")
+	if slices.Contains(dockerHosts, name) && (port == "" || port == httpsPort) {
+		name = DockerHub
+	}
+	return name + port
+}
+
+// The ports that a host without one has.
+const (
+	httpsPort = ":443"
+	httpPort  = ":80"
+)
 
 // covers tells how many bytes of a text a prefix is about; 0 if it is not. The
 // text begins with a host. Other than containers' code, the prefix "example.com"

@@ -16,5 +16,5 @@ func Covers(prefix, repository string) int {
 
 func withoutPort(text string) string {
 	host := hostOf(text)
-	return strings.TrimSuffix(host, ":443") + text[len(host):]
+	return strings.TrimSuffix(host, httpsPort) + text[len(host):]
 }

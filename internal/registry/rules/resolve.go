@@ -63,6 +63,9 @@ type Resolution struct {
 func (s *Set) Resolve(ref name.Reference) (Resolution, error) {
 	text := Text(ref)
 	rule, covered := s.match(text)
+	if blocked := s.blockedByHTTP(text); blocked != nil {
+		rule = blocked
+	}
 	found := Resolution{Rule: rule}
 	if err := rule.Usable(text); err != nil {
 		return found, err
@@ -145,7 +148,11 @@ func (s *Set) moved(ref name.Reference, e Endpoint, target string) Endpoint {
 		return e
 	}
 	e.Reference, e.Moved = parsed, true
-	if about := s.Match(target); about != nil && about.Blocked {
+	about := s.Match(target)
+	if blocked := s.blockedByHTTP(target); blocked != nil {
+		about = blocked
+	}
+	if about != nil && about.Blocked {
 		e.Skipped = (&BlockedError{What: "its address", Rule: about.From}).Error()
 	}
 	return e

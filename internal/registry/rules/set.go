@@ -28,8 +28,8 @@ func NewSet(list []Rule, logins []registry.Login) *Set {
 	seen := map[string]bool{}
 	for _, rule := range list {
 		rule.Prefix = Normal(rule.Prefix)
-		if !seen[rule.Prefix] {
-			seen[rule.Prefix] = true
+		if same := withoutPort(rule.Prefix); !seen[same] {
+			seen[same] = true
 			s.rules = append(s.rules, rule)
 		}
 	}
@@ -62,14 +62,32 @@ func (s *Set) match(text string) (found *Rule, covered int) {
 	if s == nil {
 		return nil, 0
 	}
+	plain := withoutPort(text)
 	for i := range s.rules {
 		rule := &s.rules[i]
-		length := covers(rule.Prefix, text)
+		length := covers(withoutPort(rule.Prefix), plain)
 		if length > 0 && (found == nil || longer(rule.Prefix, found.Prefix)) {
 			found, covered = rule, length
 		}
 	}
+	if found != nil {
+		covered += len(text) - len(plain) // the port is a part of the host
+	}
 	return found, covered
+}
+
+// blockedByHTTP gives the rule that blocks a reference with the port of HTTP, and
+// is about its host without one: over plain HTTP that is the same server.
+func (s *Set) blockedByHTTP(text string) *Rule {
+	host := hostOf(text)
+	bare, ok := strings.CutSuffix(host, httpPort)
+	if !ok {
+		return nil
+	}
+	if rule, _ := s.match(bare + text[len(host):]); rule != nil && rule.Blocked {
+		return rule
+	}
+	return nil
 }
 
 // longer tells which of two prefixes counts; of equally long ones that without
