@@ -14,6 +14,9 @@ const (
 	ConditionResolved = "Resolved"
 	// ConditionUnpacked is True when a Bundle's content is in the store.
 	ConditionUnpacked = "Unpacked"
+	// ConditionShared is True when a Bundle's content is also in the store that
+	// managers share. It is absent where there is none. Ready does not depend on it.
+	ConditionShared = "Shared"
 
 	// ConditionTracking is True when a BundleInstance that follows its sources
 	// could look at them the last time, and False when it could not.
@@ -64,6 +67,7 @@ const (
 	ReasonClassNotAllowed = "ClassNotAllowed" // the class does not allow this namespace
 	ReasonInvalidSecret   = "InvalidSecret"   //nolint:gosec // a reason, not a secret: a pull secret is absent or cannot be read
 	ReasonStoreFailed     = "StoreFailed"     // the content store cannot write
+	ReasonShared          = "Shared"          // the content is in the shared store
 )
 
 // Reasons on a BundleInstance.

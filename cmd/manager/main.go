@@ -22,6 +22,8 @@ var version = "dev"
 func main() {
 	options := wire.Options{Version: version}
 	flag.StringVar(&options.Store, "store", "/var/lib/rukpak", "folder of the content store; a cache that may be lost")
+	flag.StringVar(&options.SharedStore, "shared-store", "", "store that managers share behind their own, which is then a cache of it: s3://BUCKET/PREFIX?endpoint=URL&region=REGION, oci://HOST/REPOSITORY or file:///FOLDER; not set means none")
+	flag.StringVar(&options.SharedStoreCredentials, "shared-store-credentials", "", "folder with the credentials of the shared store, such as a mounted Secret: accessKey, secretKey, sessionToken; username, password or .dockerconfigjson; ca.crt, tls.crt, tls.key")
 	flag.StringVar(&options.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics endpoint; 0 for none")
 	flag.StringVar(&options.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
 	flag.StringVar(&options.ContentAddress, "content-api-bind-address", ":8443", "address of the content API, served by the manager that leads; 0 for none")

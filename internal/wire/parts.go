@@ -19,6 +19,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/content"
+	"rukpak.io/rukpak/internal/content/depot"
 	"rukpak.io/rukpak/internal/controller/bundle"
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/gc"
@@ -36,6 +37,7 @@ import (
 type parts struct {
 	options  Options
 	store    *content.Disk
+	depot    *depot.Depot // nil if the store is not shared
 	lost     chan event.GenericEvent
 	metrics  *metrics.Metrics
 	watcher  *watch.Watcher
@@ -55,6 +57,9 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	var err error
 	if p.store, err = content.OpenDisk(ctx, options.Store, content.Options{}); err != nil {
 		return nil, fmt.Errorf("open the content store %q: %w", options.Store, err)
+	}
+	if p.depot, err = sharedStore(ctx, mgr, p.store, options); err != nil {
+		return nil, err
 	}
 	if p.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
@@ -93,12 +98,13 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		func() error {
 			return mgr.Add(&gc.Collector{Client: mgr.GetClient(), Store: p.store, Interval: p.options.CollectInterval, Log: mgr.GetLogger().WithName("gc")})
 		},
+		func() error { return p.collectShared(mgr) },
 		func() error {
 			return (&class.Controller{Client: mgr.GetClient(), Provisioners: served}).Register(mgr)
 		},
 		func() error {
 			return (&bundle.Controller{
-				Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("bundle"), Sources: p.opener, Contents: p.store,
+				Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("bundle"), Sources: p.opener, Contents: p.store, Shared: p.shared(),
 				Metrics: p.metrics, Limits: p.options.Limits, Lost: p.lost, Workers: p.options.Workers,
 			}).Register(mgr)
 		},

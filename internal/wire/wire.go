@@ -30,10 +30,14 @@ import (
 
 // Options are what a manager can be told.
 type Options struct {
-	Version        string
-	Store          string // folder of the content store
-	MetricsAddress string // "0" for none
-	HealthAddress  string // "0" for none
+	Version string
+	Store   string // folder of the content store
+	// SharedStore is the URL of a store that managers share, "" for none, and
+	// SharedStoreCredentials a folder with files of a Secret for it, "" for none.
+	SharedStore            string
+	SharedStoreCredentials string
+	MetricsAddress         string // "0" for none
+	HealthAddress          string // "0" for none
 	// ContentAddress is where the content API listens, "0" for nowhere, and
 	// ContentAdvertise the IP address that its Service is to lead to.
 	ContentAddress   string

@@ -61,6 +61,7 @@ type Controller struct {
 	Recorder events.EventRecorder
 	Sources  Sources
 	Contents Contents
+	Shared   Shared // nil if there is none
 	Metrics  Metrics
 	Limits   unpack.Limits             // on the content of one bundle
 	Lost     <-chan event.GenericEvent // bundles whose content is found missing
@@ -79,8 +80,14 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // Reconcile brings the content of one bundle into the store.
 func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ctrl.Result, error) {
-	if !bundle.DeletionTimestamp.IsZero() || c.settled(ctx, bundle) {
+	if !bundle.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
+	}
+	if c.settled(ctx, bundle) {
+		if c.sharedAsSaid(bundle) {
+			return ctrl.Result{}, nil
+		}
+		return c.share(ctx, bundle)
 	}
 	before := bundle.DeepCopy()
 	err := c.advance(ctx, bundle)
@@ -95,6 +102,9 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 			return ctrl.Result{RequeueAfter: pace.Conflict}, nil
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if err == nil {
+		return c.share(ctx, bundle)
 	}
 	if !retry {
 		return ctrl.Result{}, nil
@@ -134,7 +144,10 @@ func (c *Controller) advance(ctx context.Context, bundle *v1alpha1.Bundle) error
 		controller: c, bundle: bundle, class: found, had: had,
 		to: source.Destination{Session: session, Budget: unpack.NewBudget(c.Limits)},
 	}
-	return fetch.run(ctx)
+	if fetch.restore(ctx) {
+		return nil
+	}
+	return fetch.explain(fetch.run(ctx))
 }
 
 // report turns the outcome into conditions and says whether to try again.

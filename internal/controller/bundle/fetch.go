@@ -14,6 +14,7 @@ import (
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/plural"
 	"rukpak.io/rukpak/internal/source"
 )
 
@@ -29,6 +30,7 @@ type fetch struct {
 	had        string // the class that the status names already
 	opened     []source.Source
 	kinds      []string
+	sharedErr  error // why the shared store could not be asked
 }
 
 func (f *fetch) run(ctx context.Context) error {
@@ -89,7 +91,7 @@ func (f *fetch) pins(ctx context.Context) ([]v1alpha1.ResolvedSource, error) {
 		pinned, err := opened.Resolve(ctx, f.to)
 		if err != nil {
 			f.controller.Metrics.Fetched(f.kinds[i], 0, err)
-			return nil, err
+			return nil, f.of(i, err)
 		}
 		resolved = append(resolved, origin.Resolved(pinned))
 	}
@@ -99,6 +101,9 @@ func (f *fetch) pins(ctx context.Context) ([]v1alpha1.ResolvedSource, error) {
 // unpack brings the pinned content into the store and checks that it is what
 // it was before, should it have been lost.
 func (f *fetch) unpack(ctx context.Context) error {
+	if f.sharedErr == nil && f.restore(ctx) {
+		return nil
+	}
 	parts := make([]content.Part, len(f.opened))
 	for i := range f.opened {
 		layers, err := f.layers(ctx, i)
@@ -129,7 +134,16 @@ func (f *fetch) layers(ctx context.Context, i int) ([]content.Layer, error) {
 	layers, stats, err := f.opened[i].Fetch(ctx,
 		source.Pinned{Ref: recorded.Ref, Digest: digest.Digest(recorded.Digest), Version: recorded.Version}, f.to)
 	f.controller.Metrics.Fetched(f.kinds[i], stats.Bytes, err)
-	return layers, err
+	return layers, f.of(i, err)
+}
+
+// of says which of several sources an error is about.
+func (f *fetch) of(i int, err error) error {
+	field := fmt.Sprintf("spec.sources[%d]", i)
+	if err == nil || len(f.opened) == 1 || strings.Contains(err.Error(), field) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", field, err)
 }
 
 func (f *fetch) record(tree content.Tree, conflicts []content.Conflict) error {
@@ -156,10 +170,11 @@ func resolvedMessage(bundle *v1alpha1.Bundle) string {
 }
 
 func contentMessage(of *v1alpha1.BundleContent) string {
-	message := fmt.Sprintf("%d files, %d bytes", of.Files, of.Bytes)
+	message := plural.Of(of.Files, "file") + ", " + plural.Of(of.Bytes, "byte")
 	if of.ConflictCount > 0 {
 		first := of.Conflicts[0]
-		message += fmt.Sprintf("; %d files are hidden by later sources, such as %q of source %d by source %d", of.ConflictCount, first.Path, first.Hidden, first.Seen)
+		message += fmt.Sprintf("; later sources hide %s of earlier ones, such as %q of spec.sources[%d], which spec.sources[%d] has too",
+			plural.Of(of.ConflictCount, "path"), first.Path, first.Hidden, first.Seen)
 	}
 	return message
 }
