@@ -42,6 +42,9 @@ func (s *session) cat(ctx context.Context, word string, names []string) error {
 		if name == "" {
 			return failf(ExitUsage, "a file is missing: / is a folder").hintf("%s lists it", s.command("ls %s", bundle))
 		}
+		if err := checkPath(name); err != nil {
+			return err
+		}
 		if err := s.catOne(ctx, api, bundle, name); err != nil {
 			return err
 		}

@@ -112,6 +112,10 @@ func (c *contentClient) explainContent(err error) error {
 	case apierrors.IsServiceUnavailable(err):
 		return failf(ExitError, "the content API does not answer, or not yet: %w", err).
 			hintf("\"kubectl get apiservice v1alpha1.content.rukpak.io\" says whether it is there")
+	case apierrors.IsConflict(err) && status.Status().Details != nil:
+		_, why, _ := strings.Cut(err.Error(), "\": ") // what stands before is of writes that meet
+		name := status.Status().Details.Name
+		return failf(ExitFailed, "bundle %s: %s", name, why).hintf("%s tells more", c.command("describe bundle %s", name))
 	case apierrors.IsRequestEntityTooLargeError(err), apierrors.IsTimeout(err):
 		return failf(ExitError, "%w", err).hintf("what is large is better pushed to a registry")
 	}

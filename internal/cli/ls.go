@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ func argument(args []string, i int) string {
 func (v *lsVerb) run(ctx context.Context, word, dir string) error {
 	name, err := bundleWord(word)
 	if err != nil {
+		return err
+	}
+	if err := checkPath(cleanPath(dir)); err != nil {
 		return err
 	}
 	api, err := v.contentAPI()
@@ -120,4 +124,12 @@ func (v *lsVerb) row(file contentv1.File) []string {
 // cleanPath is a path of content as a person may type it.
 func cleanPath(name string) string {
 	return strings.Trim(strings.TrimPrefix(name, "./"), "/")
+}
+
+// checkPath refuses what a URL would take for another place than in the bundle.
+func checkPath(name string) error {
+	if name == "" || fs.ValidPath(name) {
+		return nil
+	}
+	return failf(ExitUsage, "%q is not a path in a bundle: it begins at the root of the bundle, without . and ..", name)
 }

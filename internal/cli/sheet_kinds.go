@@ -12,6 +12,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
+	"rukpak.io/rukpak/internal/cli/table"
 	"rukpak.io/rukpak/internal/plural"
 )
 
@@ -113,22 +114,55 @@ func (d *sheet) bundle(bundle *v1alpha1.Bundle) {
 	if held := bundle.Status.Content; held != nil {
 		content = fmt.Sprintf("%s, %s, %s", held.Digest, plural.Of(int(held.Files), "file"), bytesText(held.Bytes))
 	}
-	var resolved []string
-	for _, source := range bundle.Status.Sources {
-		resolved = append(resolved, source.Ref)
-	}
-	d.facts(
-		"Bundle", bundle.Namespace+"/"+bundle.Name,
+	facts := []string{
+		"Bundle", bundle.Namespace + "/" + bundle.Name,
 		"State", d.state(state.OfBundle(bundle)),
 		"Class", cmp.Or(bundle.Status.ProvisionerClassName, bundle.Spec.ProvisionerClassName, "the default class"),
-		"Source", sourcesText(bundle.Spec.Sources),
-		"Resolved to", strings.Join(resolved, ", "),
+	}
+	facts = append(facts, bundleSources(bundle)...)
+	d.facts(append(facts,
 		"Signed", verdictText(bundle.Status.Verification),
 		"Content", content,
 		"Made by", bundle.Labels[v1alpha1.LabelInstance],
 		"Created", d.created(bundle.CreationTimestamp),
-	)
+	)...)
 	d.conditions(bundle.Status.Conditions)
+	if held := bundle.Status.Content; held != nil {
+		d.conflicts(held)
+	}
+}
+
+// bundleSources say of each source what it is now; of several also the index in the spec, which messages name.
+func bundleSources(bundle *v1alpha1.Bundle) (facts []string) {
+	for i, source := range bundle.Spec.Sources {
+		number := ""
+		if len(bundle.Spec.Sources) > 1 {
+			number = fmt.Sprintf(" %d", i)
+		}
+		facts = append(facts, "Source"+number, sourcesText([]v1alpha1.BundleSource{source}))
+		if i >= len(bundle.Status.Sources) {
+			continue
+		}
+		resolved := bundle.Status.Sources[i]
+		text := resolved.Ref
+		if resolved.Version != "" {
+			text += ", chosen as " + resolved.Version
+		}
+		facts = append(facts, "Resolved"+number+" to", text)
+	}
+	return facts
+}
+
+// conflicts list the files that later sources hide.
+func (d *sheet) conflicts(held *v1alpha1.BundleContent) {
+	shown := table.Table{}
+	for _, one := range held.Conflicts {
+		shown.Add(paint.Clean(one.Path), fmt.Sprintf("of source %d", one.Hidden), fmt.Sprintf("source %d has it too", one.Seen))
+	}
+	if more := held.ConflictCount - int64(len(held.Conflicts)); more > 0 {
+		shown.Add(fmt.Sprintf("and %d more", more))
+	}
+	d.section("Hidden by later sources", shown)
 }
 
 func (d *sheet) class(class *v1alpha1.ProvisionerClass) {

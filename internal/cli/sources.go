@@ -3,10 +3,10 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/plural"
 )
 
 // sourcesText names the sources of a bundle as a person would: the kind and what it points at.
@@ -26,7 +26,7 @@ func sourceText(source v1alpha1.BundleSource) string {
 	case source.OCI != nil:
 		return ociText(source.OCI)
 	case source.Inline != nil:
-		return fmt.Sprintf("%d inline files", len(source.Inline.Files))
+		return plural.Of(len(source.Inline.Files), "inline file")
 	case source.ConfigMap != nil:
 		return "ConfigMap " + source.ConfigMap.Name
 	case source.Secret != nil:

@@ -32,6 +32,9 @@ var archiveFormats = map[string]struct{ mediaType, ending string }{
 // archive answers with all files of a Bundle, or of a folder of it, as one.
 func (c *call) archive() error {
 	query := c.r.URL.Query()
+	if err := known(query, "format", "path"); err != nil {
+		return err
+	}
 	name := query.Get("format")
 	if name == "" {
 		name = "tar.gz"

@@ -4,6 +4,7 @@ package contentapi
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/internal/content"
 )
@@ -48,11 +51,43 @@ func (c *call) file(found *opened, name string) error {
 	}
 	header.Set("Content-Type", kind)
 	guard(header)
-	http.ServeContent(c.w, c.r, "", time.Time{}, reader)
+	http.ServeContent(&rangeWriter{ResponseWriter: c.w, size: reader.size}, c.r, "", time.Time{}, reader)
 	if reader.err != nil {
 		return c.judge(reader.err) // cuts the answer off
 	}
 	return nil
+}
+
+// rangeWriter says of a range that is not in the file what all else that is refused says: a Status.
+type rangeWriter struct {
+	http.ResponseWriter
+	size    int64
+	refused bool
+}
+
+// WriteHeader is called by http.ServeContent.
+func (w *rangeWriter) WriteHeader(code int) {
+	if code != http.StatusRequestedRangeNotSatisfiable {
+		w.ResponseWriter.WriteHeader(code)
+		return
+	}
+	w.refused = true
+	text, _ := json.Marshal(metav1.Status{ // plain values, which do not fail
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: metav1.StatusReasonInvalid, Message: fmt.Sprintf("the range is not in the file, which has %d bytes", w.size),
+	})
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Del("Content-Length")
+	w.ResponseWriter.WriteHeader(code)
+	_, _ = w.ResponseWriter.Write(text) // who asked is gone if it fails
+}
+
+// Write writes all but the text that goes with a refused range.
+func (w *rangeWriter) Write(data []byte) (int, error) {
+	if w.refused {
+		return len(data), nil
+	}
+	return w.ResponseWriter.Write(data)
 }
 
 // guard keeps a browser that shows content, which others wrote, from running it

@@ -4,6 +4,7 @@ package contentapi
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,6 +58,8 @@ func (c *call) noFile(found *opened, name string, err error) error {
 		err = failed.Err
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(name, "!") && !strings.Contains(name, "!/"):
+		return notFound("Bundle %s/%s has no file %q; a path inside of an image begins with !/, as in disk.img!/etc/fstab", found.bundle.Namespace, found.bundle.Name, name)
 	case err == fs.ErrNotExist: //nolint:errorlint // nothing is to be said but that
 		return notFound("Bundle %s/%s has no file %q", found.bundle.Namespace, found.bundle.Name, name)
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,6 +78,9 @@ type listing struct {
 
 func parseListing(root string, query url.Values) (listing, error) {
 	l := listing{root: root, after: query.Get("continue"), recursive: true}
+	if err := known(query, "limit", "continue", "recursive", "only"); err != nil {
+		return l, err
+	}
 	var err error
 	if text := query.Get("limit"); text != "" {
 		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 0 {
@@ -91,10 +98,24 @@ func parseListing(root string, query url.Values) (listing, error) {
 	return l, nil
 }
 
+// known refuses parameters that nothing looks at, which are mistyped ones. What clients of Kubernetes add by themselves is
+// let pass.
+func known(query url.Values, names ...string) error {
+	for name := range query {
+		if !slices.Contains(names, name) && name != "timeout" && name != "pretty" {
+			return apierrors.NewBadRequest(fmt.Sprintf("there is no parameter %q; there are %s", name, strings.Join(names, ", ")))
+		}
+	}
+	return nil
+}
+
 func (c *call) list(found *opened, root string) error {
 	asked, err := parseListing(root, c.r.URL.Query())
 	if err != nil {
 		return err
+	}
+	if _, err := fs.Lstat(found.tree, cmp.Or(asked.after, root)); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("continue=%q is not what an earlier page of this list gave", asked.after))
 	}
 	c.w.Header().Set("Content-Type", "application/json")
 	if c.unchanged(fmt.Sprintf(`"%s list %s"`, found.digest, url.QueryEscape(root+"?"+c.r.URL.Query().Encode()))) {

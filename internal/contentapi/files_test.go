@@ -123,7 +123,7 @@ func TestOneFileIsGivenWholeAndInParts(t *testing.T) {
 	for _, test := range []struct {
 		name, path, byteRange, method string
 		status                        int
-		body, kind                    string
+		body, kind, part              string
 	}{
 		{name: "whole", path: "deploy/app.yaml", status: 200, body: "kind: ConfigMap\n", kind: "application/yaml"},
 		{name: "over a link", path: "latest/app.yaml", status: 200, body: "kind: ConfigMap\n", kind: "application/yaml"},
@@ -133,7 +133,7 @@ func TestOneFileIsGivenWholeAndInParts(t *testing.T) {
 		{name: "large", path: "large.bin", status: 200, body: large, kind: "text/plain; charset=utf-8"},
 		{name: "large range", path: "large.bin", byteRange: "bytes=1500005-1500009", status: 206, body: large[1500005:1500010], kind: "text/plain; charset=utf-8"},
 		{name: "large end", path: "large.bin", byteRange: "bytes=-3", status: 206, body: "def", kind: "text/plain; charset=utf-8"},
-		{name: "behind the end", path: "README.md", byteRange: "bytes=100-", status: 416},
+		{name: "behind the end", path: "large.bin", byteRange: "bytes=2097152-", status: 416, kind: "application/json", part: `"message":"the range is not in the file, which has 2097152 bytes"`},
 		{name: "only the head", path: "large.bin", method: http.MethodHead, status: 200, kind: "text/plain; charset=utf-8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,6 +141,9 @@ func TestOneFileIsGivenWholeAndInParts(t *testing.T) {
 			got := h.ask(t, who, bundlePath(namespace, "web/files/"+test.path))
 			if got.status != test.status || test.body != "" && string(got.body) != test.body {
 				t.Fatalf("status %d and %d bytes %.80q, want %d and %.80q", got.status, len(got.body), got.body, test.status, test.body)
+			}
+			if !strings.Contains(string(got.body), test.part) {
+				t.Errorf("no %q in %.200q", test.part, got.body)
 			}
 			if kind := got.header.Get("Content-Type"); test.kind != "" && kind != test.kind {
 				t.Errorf("Content-Type %q, want %q", kind, test.kind)
@@ -166,6 +169,7 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 		"web/files/README.md/more":        `has no file`,
 		"web/files/deploy?only=file":      `is a folder, not a file`,
 		"web/files/README.md?only=folder": `is a file, not a folder`,
+		"web/files/README.md!etc":         `a path inside of an image begins with !/`,
 		"web/nonsense":                    `a bundle has files and archive`,
 		"web/archive?path=nothing":        `has no file \"nothing\"`,
 	} {
@@ -173,6 +177,9 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	}
 	for path, text := range map[string]string{
 		"web/files?limit=-1":                  `limit=\"-1\" is not a number of files`,
+		"web/files?recursiv=false":            `there is no parameter \"recursiv\"; there are limit, continue, recursive, only`,
+		"web/files?continue=nowhere":          `continue=\"nowhere\" is not what an earlier page of this list gave`,
+		"web/archive?fromat=tar":              `there is no parameter \"fromat\"; there are format, path`,
 		"web/files?recursive=perhaps":         `recursive=\"perhaps\" is neither true nor false`,
 		"web/files/deploy?continue=README.md": `is not what an earlier page of this list gave`,
 		"web/archive?format=rar":              `there are tar and tar.gz`,

@@ -22,7 +22,7 @@ type NotOursError struct{ Dir string }
 
 // Error says what to do.
 func (e *NotOursError) Error() string {
-	return fmt.Sprintf("the folder %s is not empty, and holds something else than an earlier pull left there; name another folder, or force it to be replaced", e.Dir)
+	return fmt.Sprintf("the folder %s is not empty, and holds something else than an earlier run left there; name another folder, or have it replaced with --force", e.Dir)
 }
 
 // Write writes a tree of the content store to a folder. All files are written
