@@ -180,3 +180,16 @@ func TestAManifestThatLiesAboutSizesIsFoundOut(t *testing.T) {
 		}
 	}
 }
+
+func TestAReferenceThatIsNoneSaysWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"oci://example.com/app:v1":  `oci "oci://example.com/app:v1": it is not a reference such as registry/repository:tag: leave out oci://`,
+		"example.com/app@sha256:d4": "a digest is sha256: and 64 hexadecimal digits",
+		"example.com/Team/app:v1":   "the name of a repository is in lower case",
+		"example.com/app:a:b":       "it is not a reference such as registry/repository:tag",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) || source.KindOf(err) != source.Terminal {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -64,12 +65,30 @@ func head(ctx context.Context, puller *remote.Puller, ref name.Reference) (v1.Ha
 	return whole.Digest, nil
 }
 
+// misspelt says what is wrong with a reference, if it is one of the usual things.
+func misspelt(text string) string {
+	repository, sum, _ := strings.Cut(text, "@")
+	_, path, _ := strings.Cut(repository, "/")
+	switch {
+	case strings.Contains(text, "://"):
+		return ": leave out " + text[:strings.Index(text, "://")+3]
+	case sum != "" && digest.Digest(sum).Validate() != nil:
+		return ": a digest is sha256: and 64 hexadecimal digits"
+	case strings.ToLower(strings.Split(path, ":")[0]) != strings.Split(path, ":")[0]:
+		return ": the name of a repository is in lower case"
+	}
+	return ""
+}
+
 // parse takes a reference. Its error is a *source.Error.
 func parse(text string) (name.Reference, error) {
 	ref, err := name.ParseReference(text)
+	if err == nil && strings.Contains(text, "://") {
+		err = errors.New("it has a scheme") // which would be taken for a host
+	}
 	if err != nil {
 		return nil, &source.Error{Reason: source.ReasonInvalidReference, Kind: source.Terminal,
-			Err: fmt.Errorf("oci %q: %w", text, &cleanError{text: "it is not a reference such as registry/repository:tag", err: err})}
+			Err: fmt.Errorf("oci %q: %w", text, &cleanError{text: "it is not a reference such as registry/repository:tag" + misspelt(text), err: err})}
 	}
 	if d, ok := ref.(name.Digest); ok && digest.Digest(d.DigestStr()).Algorithm() != digest.SHA256 {
 		return nil, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))

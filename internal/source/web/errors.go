@@ -145,7 +145,7 @@ func describe(err error) error {
 	if parsed, err := url.Parse(failed.URL); err == nil {
 		host = parsed.Host
 	}
-	if strings.Contains(failed.Err.Error(), "server gave HTTP response to HTTPS client") {
+	if text := failed.Err.Error(); strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "first record does not look like a TLS handshake") {
 		return fmt.Errorf("%s speaks plain HTTP, not HTTPS; say http:// in the URL and set insecure to allow that", host)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](failed.Err); ok {

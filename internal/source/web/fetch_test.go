@@ -184,7 +184,7 @@ func TestWrongContentIsRefused(t *testing.T) {
 		"Huge":      {good, Source{}, unpack.Limits{CompressedBytes: 100}, source.ReasonLimitExceeded, source.Terminal, "--limit-compressed-bytes"},
 		"Bomb":      {gzipped(t, make([]byte, 64<<20)), Source{Form: Form{MediaType: "application/x-tar+gzip"}}, unpack.Limits{UnpackedBytes: 1 << 20}, source.ReasonLimitExceeded, source.Terminal, "--limit-unpacked-bytes"},
 		"Unsafe":    {tarOf(t, "../a", "x"), Source{}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "../a"`},
-		"NoFolder":  {good, Source{Form: Form{Below: "ap"}}, unpack.Limits{}, source.ReasonInvalidReference, source.Terminal, `the folder "ap" cannot be its content: the archive has nothing in it`},
+		"NoFolder":  {good, Source{Form: Form{Below: "ap"}}, unpack.Limits{}, source.ReasonInvalidReference, source.Terminal, `subPath "ap" cannot be the content: the archive has no such folder, or nothing in it`},
 		"NoArchive": {[]byte("text"), Source{Form: Form{Below: "app"}}, unpack.Limits{}, source.ReasonInvalidReference, source.Terminal, "it is one file"},
 		"LinkOut":   {tarOf(t, "app/l@", "../README", "README", "r"), Source{Form: Form{Below: "app"}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "app/l"`},
 		"Name":      {good, Source{Form: Form{Name: "../a", Whole: true}}, unpack.Limits{}, source.ReasonUnsafeContent, source.Terminal, `entry "../a"`},

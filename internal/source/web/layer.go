@@ -92,7 +92,7 @@ func (f Form) format(file *bufio.Reader) (unpack.Format, error) {
 type belowError struct{ folder, problem string }
 
 func (e *belowError) Error() string {
-	return fmt.Sprintf("the folder %q cannot be its content: %s", e.folder, e.problem)
+	return fmt.Sprintf("subPath %q cannot be the content: %s", e.folder, e.problem)
 }
 
 // below leaves only what is in a folder, as if it were the root.
@@ -117,7 +117,7 @@ func below(layer *content.Layer, folder string) error {
 		kept = append(kept, e)
 	}
 	if len(kept) == 0 {
-		return &belowError{folder, "the archive has nothing in it"}
+		return &belowError{folder, "the archive has no such folder, or nothing in it"}
 	}
 	layer.Entries = kept
 	return nil
