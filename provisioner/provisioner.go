@@ -33,7 +33,8 @@ type Provisioner interface {
 
 	// Render gives the objects that a request stands for. It is pure: the same request gives the same result, byte for
 	// byte, at any time and on any machine. Errors are as in Validate. Content without any object is bad input, never a
-	// Result without objects, since activating that would remove all that is there.
+	// Result without objects, since activating that would remove all that is there, unless Result.Nothing says that it is
+	// meant.
 	Render(ctx context.Context, req Request) (Result, error)
 }
 
@@ -55,6 +56,9 @@ type Result struct {
 	// Phases in the order of their activation; teardown goes the other way. Each object occurs once in all of them,
 	// and has apiVersion, kind and name. ByKind makes phases for content that knows no order of its own.
 	Phases []Phase
+	// Nothing says that there are no objects on purpose: the content is there to be read, and what is approved is the
+	// content itself.
+	Nothing bool
 	// Notes tell people what they should know, such as files that were left out. RukPak keeps at most 4,096 bytes.
 	Notes string
 }

@@ -13,10 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/provisioners/plain"
 )
-
-// plainProvisioner is the provisioner of plain Kubernetes manifests.
-const plainProvisioner = "plain.rukpak.io"
 
 type createClassVerb struct {
 	creation
@@ -51,7 +49,7 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 	}
 	v.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&v.provisioner, "provisioner", "", "ID of the provisioner, such as "+plainProvisioner)
+	flags.StringVar(&v.provisioner, "provisioner", "", "ID of the provisioner, such as "+plain.ID)
 	flags.StringVar(&v.approval, "approval", string(v1alpha1.ApprovalManual), "Who approves: Manual (a person or a controller) or Automatic (nobody)")
 	flags.StringVar(&v.reclaim, "reclaim", string(v1alpha1.ReclaimDelete), "What becomes of active objects when their instance is deleted: Delete or Retain")
 	flags.StringVar(&v.account, "default-service-account", "", "Service account, in the instance's namespace, of instances that name none")
@@ -63,7 +61,7 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 
 func (v *createClassVerb) checkFlags(cmd *cobra.Command) error {
 	if v.provisioner == "" {
-		return usagef(cmd, "--provisioner is missing; for plain manifests it is %s", plainProvisioner)
+		return usagef(cmd, "--provisioner is missing; for plain manifests it is %s", plain.ID)
 	}
 	if err := oneOf(cmd, "approval", v.approval, string(v1alpha1.ApprovalManual), string(v1alpha1.ApprovalAutomatic)); err != nil {
 		return err

@@ -11,6 +11,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/internal/provisioners/kustomize"
+	"rukpak.io/rukpak/internal/provisioners/plain"
+	"rukpak.io/rukpak/internal/provisioners/raw"
 )
 
 // checkImage refuses what is no reference, as push does: no registry would ever understand it.
@@ -59,7 +63,7 @@ func (s *session) warnRole(ctx context.Context, namespace, kind, name string) {
 
 // provisioners are the IDs that the manager of this version serves. Others may be served by managers that were built
 // from its parts.
-var provisioners = []string{plainProvisioner}
+var provisioners = []string{kustomize.ID, plain.ID, raw.ID}
 
 // warnProvisioner says early that nobody may serve a provisioner.
 func (s *session) warnProvisioner(id string) {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/provisioners/plain"
 )
 
 // plainClass is the class that run makes where there is none.
@@ -32,7 +33,7 @@ func (v *runVerb) ensureClass(ctx context.Context) error {
 	}
 	class := &v1alpha1.ProvisionerClass{
 		ObjectMeta: metav1.ObjectMeta{Name: plainClass},
-		Spec:       v1alpha1.ProvisionerClassSpec{Provisioner: plainProvisioner, Approval: v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}},
+		Spec:       v1alpha1.ProvisionerClassSpec{Provisioner: plain.ID, Approval: v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}},
 	}
 	err = cluster.Create(ctx, class)
 	if apierrors.IsForbidden(err) {

@@ -14,6 +14,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/table"
+	"rukpak.io/rukpak/internal/provisioners/plain"
 )
 
 func TestTablesOfEachKind(t *testing.T) {
@@ -36,7 +37,7 @@ func TestTablesOfEachKind(t *testing.T) {
 		}},
 		"class": {&v1alpha1.ProvisionerClass{
 			ObjectMeta: metav1.ObjectMeta{Name: "plain", Annotations: map[string]string{v1alpha1.AnnotationDefaultClass: "true"}},
-			Spec:       v1alpha1.ProvisionerClassSpec{Provisioner: plainProvisioner, Approval: v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}, ReclaimPolicy: v1alpha1.ReclaimDelete},
+			Spec:       v1alpha1.ProvisionerClassSpec{Provisioner: plain.ID, Approval: v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}, ReclaimPolicy: v1alpha1.ReclaimDelete},
 		}},
 	}
 	var out strings.Builder

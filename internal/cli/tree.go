@@ -85,6 +85,9 @@ func shownRevision(instance *v1alpha1.BundleInstance) *v1alpha1.RevisionReferenc
 func (v *treeVerb) title(instance *v1alpha1.BundleInstance, reference *v1alpha1.RevisionReference, shown tree.Tree, found state.State) string {
 	painter := v.painter()
 	count := shown.Count()
+	if count.Total == 0 && instance.Status.Objects != nil && instance.Status.Objects.Total == 0 {
+		return fmt.Sprintf("%s  %s  active is %s, which has no objects: its content is there to be read", painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), reference.Name)
+	}
 	if count.Total == 0 {
 		return fmt.Sprintf("%s  %s  you may see none of the objects of %s", painter.Bold(instance.Name), colourState(painter, found.Mood, found.Word), reference.Name)
 	}

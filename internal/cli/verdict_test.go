@@ -30,7 +30,7 @@ func TestVerdictTextNamesWhoSigned(t *testing.T) {
 func TestAPlanSaysWhoSigned(t *testing.T) {
 	revision := &v1alpha1.InstanceRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
 	revision.Spec.ServiceAccountName = "deployer"
-	revision.Status.Plan = &v1alpha1.PlanSummary{}
+	revision.Status.Plan = &v1alpha1.PlanSummary{Added: 1}
 	title := "web-1, as service account deployer (nothing is active yet):\n"
 	if got := planHead(revision, paint.Painter{}); got != title {
 		t.Errorf("unsigned: %q", got)

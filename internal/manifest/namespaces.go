@@ -66,6 +66,9 @@ func Namespaced(phases []provisioner.Phase, scope Scope, namespace string) error
 	if len(unknown) > 0 {
 		return unknownKinds(unknown)
 	}
+	if len(all) == 0 {
+		return nil // whether that is meant Encode knows
+	}
 	return Set{Phases: phases}.check()
 }
 

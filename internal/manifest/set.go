@@ -26,12 +26,15 @@ const format = "rukpak.io/manifest/v1"
 // Set is the objects of one revision, in the phases of their activation.
 type Set struct {
 	Phases []provisioner.Phase
+	// Content is the digest of the content, of a set that has no objects on purpose: so that there is something to approve.
+	Content digest.Digest
 }
 
 // document is a Set as it is encoded.
 type document struct {
-	Format string  `json:"format"`
-	Phases []phase `json:"phases"`
+	Format  string        `json:"format"`
+	Content digest.Digest `json:"content,omitempty"`
+	Phases  []phase       `json:"phases"`
 }
 
 type phase struct {
@@ -51,13 +54,17 @@ func (s Set) Objects() []*unstructured.Unstructured {
 // Encode gives the canonical bytes: JSON with sorted keys, a line for each object, phases in order, the objects of a
 // phase sorted by identity. The same objects in the same phases give the same bytes, in whatever order the provisioner
 // put them into a phase. It fails on a set without objects, an object without kind or name, two objects with one
-// identity (a *provisioner.InputError), and more than MaxBytes.
+// identity (a *provisioner.InputError), and more than MaxBytes. A set with Content has no objects.
 func (s Set) Encode() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString(`{"format":"` + format + `","phases":[`)
+	out.WriteString(`{"format":"` + format + `",`)
+	if s.Content != "" {
+		out.WriteString(`"content":"` + s.Content.String() + `",`)
+	}
+	out.WriteString(`"phases":[`)
 	for i, phase := range s.Phases {
 		if i > 0 {
 			out.WriteByte(',')
@@ -124,6 +131,12 @@ func (s Set) check() error {
 			}
 		}
 	}
+	if s.Content != "" {
+		if err := s.Content.Validate(); err != nil || len(seen)+len(faults) > 0 {
+			return &provisioner.InputError{Reason: fmt.Sprintf("it stands for the content %q alone, and has objects all the same", s.Content)}
+		}
+		return nil
+	}
 	if len(seen) == 0 && len(faults) == 0 {
 		return &provisioner.InputError{Reason: "there is no object in it; activating nothing would remove all that is there"}
 	}
@@ -145,7 +158,7 @@ func Decode(encoded []byte) (Set, error) {
 	if doc.Format != format {
 		return Set{}, fmt.Errorf("%w: they say %q", ErrFormat, doc.Format)
 	}
-	var set Set
+	set := Set{Content: doc.Content}
 	for _, p := range doc.Phases {
 		decoded := provisioner.Phase{Name: p.Name, Objects: make([]*unstructured.Unstructured, 0, len(p.Objects))}
 		for _, raw := range p.Objects {

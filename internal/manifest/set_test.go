@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -40,7 +41,7 @@ func inPhase(name string, objects ...*unstructured.Unstructured) provisioner.Pha
 }
 
 func TestSameObjectsGiveTheSameBytes(t *testing.T) {
-	one := Set{[]provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b"), named(t, "c")), inPhase("q", named(t, "d"))}}
+	one := Set{Phases: []provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b"), named(t, "c")), inPhase("q", named(t, "d"))}}
 	want, err := one.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func TestSameObjectsGiveTheSameBytes(t *testing.T) {
 	for range 20 {
 		objects := []*unstructured.Unstructured{named(t, "a"), named(t, "b"), named(t, "c")}
 		rand.Shuffle(3, func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		got, err := Set{[]provisioner.Phase{inPhase("p", objects...), inPhase("q", named(t, "d"))}}.Encode()
+		got, err := Set{Phases: []provisioner.Phase{inPhase("p", objects...), inPhase("q", named(t, "d"))}}.Encode()
 		if err != nil || !bytes.Equal(want, got) {
 			t.Fatalf("%v\n%s\n%s", err, want, got)
 		}
@@ -61,8 +62,8 @@ func TestSameObjectsGiveTheSameBytes(t *testing.T) {
 		t.Errorf("decoded (-want +got):\n%s", diff)
 	}
 	for name, other := range map[string]Set{
-		"OtherPhase": {[]provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b")), inPhase("q", named(t, "c"), named(t, "d"))}},
-		"OtherName":  {[]provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b"), named(t, "c")), inPhase("r", named(t, "d"))}},
+		"OtherPhase": {Phases: []provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b")), inPhase("q", named(t, "c"), named(t, "d"))}},
+		"OtherName":  {Phases: []provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b"), named(t, "c")), inPhase("r", named(t, "d"))}},
 	} {
 		if got, err := other.Encode(); err != nil || DigestOf(got) == DigestOf(want) {
 			t.Errorf("%s: the same digest, or %v", name, err)
@@ -72,7 +73,7 @@ func TestSameObjectsGiveTheSameBytes(t *testing.T) {
 
 func TestNumbersSurvive(t *testing.T) {
 	object := parse(t, "{apiVersion: v1, kind: A, metadata: {name: a}, spec: {int: 9223372036854775807, float: 0.5, big: 1e30}}")
-	encoded, err := Set{[]provisioner.Phase{inPhase("p", object)}}.Encode()
+	encoded, err := Set{Phases: []provisioner.Phase{inPhase("p", object)}}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestNumbersSurvive(t *testing.T) {
 }
 
 func TestEncodingIsPinned(t *testing.T) {
-	encoded, err := Set{[]provisioner.Phase{inPhase("p", named(t, "b"), named(t, "a"))}}.Encode()
+	encoded, err := Set{Phases: []provisioner.Phase{inPhase("p", named(t, "b"), named(t, "a"))}}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +109,11 @@ func TestWhatCannotBeEncodedIsBadInput(t *testing.T) {
 		want string
 	}{
 		"Nothing": {Set{}, "there is no object in it; activating nothing would remove all that is there"},
-		"Twice": {Set{[]provisioner.Phase{inPhase("p", named(t, "a")), inPhase("q", named(t, "a"))}},
+		"Twice": {Set{Phases: []provisioner.Phase{inPhase("p", named(t, "a")), inPhase("q", named(t, "a"))}},
 			`ConfigMap shop/a: is there twice, in the phases "p" and "q": remove one`},
-		"NoName": {Set{[]provisioner.Phase{inPhase("p", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "A"}})}},
+		"NoName": {Set{Phases: []provisioner.Phase{inPhase("p", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "A"}})}},
 			"A : an object needs apiVersion, kind and metadata.name"},
-		"NotJSON": {Set{[]provisioner.Phase{inPhase("p", &unstructured.Unstructured{Object: map[string]any{
+		"NotJSON": {Set{Phases: []provisioner.Phase{inPhase("p", &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": "a"}, "f": func() {},
 		}})}}, "A a: cannot be written as JSON: json: unsupported type: func()"},
 	}
@@ -189,7 +190,7 @@ func TestTenThousandObjects(t *testing.T) {
 		}
 		objects = append(objects, object)
 	}
-	encoded, err := Set{provisioner.ByKind(objects)}.Encode()
+	encoded, err := Set{Phases: provisioner.ByKind(objects)}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestObjectsGetTheirNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, object := range (Set{in}).Objects() {
+	for _, object := range (Set{Phases: in}).Objects() {
 		got[object.GetName()] = object.GetNamespace()
 	}
 	if namespace := in[1].Objects[0].GetNamespace(); namespace != "shop" {
@@ -290,5 +291,30 @@ func TestFaultOfTheClusterIsNotBadInput(t *testing.T) {
 	err := Namespaced([]provisioner.Phase{inPhase("p", parse(t, "{apiVersion: v1, kind: Broken, metadata: {name: a}}"))}, scopes(nil), "shop")
 	if err == nil || provisioner.IsInputError(err) || !strings.Contains(err.Error(), "no connection") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestASetWithoutObjectsStandsForItsContent(t *testing.T) {
+	first, second := digest.FromString("first"), digest.FromString("second")
+	encoded, err := Set{Content: first}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := Decode(encoded)
+	if err != nil || decoded.Content != first || len(decoded.Objects()) != 0 {
+		t.Errorf("got %+v, %v", decoded, err)
+	}
+	other, err := Set{Content: second}.Encode()
+	if err != nil || DigestOf(other) == DigestOf(encoded) {
+		t.Errorf("other content has the same manifests, or none: %v", err)
+	}
+	one := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}}}
+	for name, set := range map[string]Set{
+		"objects":   {Content: first, Phases: provisioner.ByKind([]*unstructured.Unstructured{one})},
+		"no digest": {Content: `sha256:"`},
+	} {
+		if _, err := set.Encode(); !provisioner.IsInputError(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

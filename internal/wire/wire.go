@@ -24,6 +24,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
+	"rukpak.io/rukpak/internal/provisioners/raw"
 	"rukpak.io/rukpak/internal/unpack"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -61,7 +62,7 @@ type Options struct {
 func provisioners() map[string]provisioner.Provisioner {
 	all := map[string]provisioner.Provisioner{}
 	for _, one := range []provisioner.Provisioner{
-		kustomize.New(), plain.New(),
+		kustomize.New(), plain.New(), raw.New(),
 	} {
 		all[one.ID()] = one
 	}

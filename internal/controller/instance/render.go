@@ -67,7 +67,11 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 	if err := c.Scopes.Namespaced(ctx, result.Phases, w.instance.Namespace); err != nil {
 		return nil, refusal(w, err)
 	}
-	encoded, err := manifest.Set{Phases: result.Phases}.Encode()
+	set := manifest.Set{Phases: result.Phases}
+	if result.Nothing {
+		set.Content = digest.Digest(w.bundle.Status.Content.Digest)
+	}
+	encoded, err := set.Encode()
 	if err != nil {
 		return nil, refusal(w, err)
 	}

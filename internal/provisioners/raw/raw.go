@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package raw is the provisioner "raw.rukpak.io": content that is there to be read, such as disk images, policies, models or
+// catalogs. Nothing of it is applied.
+//
+// In the flow (source -> unpack -> content store -> provisioner.Render -> plan -> approval -> activate -> watch) it is
+// one of those that implement provisioner.Render. What is approved is the digest of the content. An active revision keeps
+// the content in the store, and says to those who read it by the content API which of several bundles they are to use.
+//
+// There are neither parameters nor configuration.
+package raw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"rukpak.io/rukpak/provisioner"
+)
+
+// ID is the name of this provisioner.
+const ID = "raw.rukpak.io"
+
+// Provisioner renders nothing. It has no state.
+type Provisioner struct{}
+
+// New returns the provisioner.
+func New() *Provisioner { return &Provisioner{} }
+
+var _ provisioner.Provisioner = (*Provisioner)(nil)
+
+// ID returns "raw.rukpak.io".
+func (*Provisioner) ID() string { return ID }
+
+// Validate checks that there are no parameters and, unless content is nil, that there is a file.
+func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error {
+	if err := takesNone("parameters", parameters); err != nil || content == nil {
+		return err
+	}
+	_, err := count(ctx, content)
+	return err
+}
+
+// Render says that nothing is to be applied.
+func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
+	if err := errors.Join(takesNone("parameters", req.Parameters), takesNone("config", req.Config)); err != nil {
+		return provisioner.Result{}, err
+	}
+	files, err := count(ctx, req.Content)
+	if err != nil {
+		return provisioner.Result{}, err
+	}
+	return provisioner.Result{Nothing: true, Notes: fmt.Sprintf("The content is there to be read, and nothing of it is applied. Files: %d.", files)}, nil
+}
+
+func count(ctx context.Context, content fs.FS) (files int, err error) {
+	err = fs.WalkDir(content, ".", func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("read the content: %w", err)
+		}
+		if !entry.IsDir() {
+			files++
+		}
+		return ctx.Err()
+	})
+	if err == nil && files == 0 {
+		return 0, &provisioner.InputError{Reason: "there is no file in it"}
+	}
+	return files, err
+}
+
+// takesNone refuses any field in a JSON object.
+func takesNone(what string, raw json.RawMessage) error {
+	var fields map[string]json.RawMessage
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return &provisioner.InputError{File: what, Reason: "is not a JSON object; " + ID + " takes none, leave it out"}
+		}
+	}
+	var names []string
+	for name := range fields {
+		names = append(names, fmt.Sprintf("%q", name))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return &provisioner.InputError{File: what, Reason: fmt.Sprintf("unknown field %s: %s takes none, leave it out", strings.Join(names[:min(len(names), 5)], ", "), ID)}
+}
