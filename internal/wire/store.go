@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -157,6 +158,9 @@ func registryOf(at *url.URL, credentials string) (objects.Backend, error) {
 	repository := at.Host + strings.TrimSuffix(at.Path, "/")
 	if at.Host == "" || strings.Trim(at.Path, "/") == "" {
 		return nil, errors.New("it must name a host and a repository, such as oci://registry.example.com/rukpak/content")
+	}
+	if named, err := name.NewRepository(repository); err == nil && named.RegistryStr() != at.Host {
+		return nil, fmt.Errorf("its host %q has neither a dot nor a port, and would stand for %s", at.Host, named.RegistryStr())
 	}
 	login, err := registryLogin(credentials, repository)
 	if err != nil {

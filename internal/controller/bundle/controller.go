@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,16 +66,28 @@ type Controller struct {
 	Metrics  Metrics
 	Limits   unpack.Limits             // on the content of one bundle
 	Lost     <-chan event.GenericEvent // bundles whose content is found missing
-	Workers  int
+	Workers  int                       // for the bundles of one namespace; those of all have twice as many
+
+	turns *pace.Turns // nil: no bundle waits for another
 }
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
+	workers := 2 * c.Workers
+	woken := make(chan event.GenericEvent, 1024)
+	c.turns = &pace.Turns{Workers: workers, Wake: func(name types.NamespacedName) {
+		bundle := &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+		select {
+		case woken <- event.GenericEvent{Object: bundle}:
+		default: // it is tried again later
+		}
+	}}
 	return ctrl.NewControllerManagedBy(mgr).Named("bundle").
 		For(&v1alpha1.Bundle{}).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.waitingForClass)).
 		WatchesRawSource(ctrlsource.Channel(c.Lost, &handler.EnqueueRequestForObject{})).
-		WithOptions(pace.Options(c.Workers)).
+		WatchesRawSource(ctrlsource.Channel(woken, &handler.EnqueueRequestForObject{})).
+		WithOptions(pace.Options(workers)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 

@@ -32,8 +32,10 @@ func Each(t *testing.T, test func(t *testing.T, fresh func(t *testing.T) objects
 }
 
 // Folder is one on this machine.
-func Folder(t *testing.T) objectstest.Place {
-	dir := t.TempDir()
+func Folder(t *testing.T) objectstest.Place { return FolderAt(t.TempDir()) }
+
+// FolderAt is the folder of that name.
+func FolderAt(dir string) objectstest.Place {
 	return objectstest.Place{
 		Open: func(*testing.T) objects.Backend { return folder.New(dir) },
 		Harm: func(t *testing.T, name string, harm objectstest.Harm) { HarmFile(t, filepath.Join(dir, name), harm) },
