@@ -90,10 +90,14 @@ func (c *contentClient) upload(ctx context.Context, dir string) (*contentv1.Uplo
 		_ = writer.CloseWithError(err) // nil is the end
 	}()
 	defer reader.Close() //nolint:errcheck // ends the packing if nobody reads any more
-	raw, err := c.api.Post().Namespace(c.namespace).Resource(contentv1.ResourceUploads).
-		SetHeader("Content-Type", "application/zstd").Body(reader).Do(ctx).Raw()
-	if err != nil {
+	result := c.api.Post().Namespace(c.namespace).Resource(contentv1.ResourceUploads).
+		SetHeader("Content-Type", "application/zstd").Body(reader).Do(ctx)
+	if err := result.Error(); err != nil { // which Raw does not read out of the answer
 		return nil, c.explainContent(err)
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
 	}
 	done := &contentv1.Upload{}
 	return done, json.Unmarshal(raw, done)

@@ -96,11 +96,21 @@ func (v *runVerb) checkFlags(cmd *cobra.Command, what string) error {
 	case v.name == "":
 		return usagef(cmd, "no name for the instance follows from %q; give one with --name", what)
 	case !isFolder(what) && looksLikePath(what):
-		return usagef(cmd, "there is no folder %s", what)
+		return checkIsFolder(cmd, what)
 	case !isFolder(what) && v.registry != "":
 		return usagef(cmd, "--registry is for a folder, and %s is none", what)
 	}
 	return v.check(cmd)
+}
+
+func checkIsFolder(cmd *cobra.Command, path string) error {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return usagef(cmd, "there is no folder %s", path)
+	case !info.IsDir():
+		return usagef(cmd, "%s is a file, not a folder", path)
+	}
+	return nil
 }
 
 func isFolder(path string) bool {
@@ -139,10 +149,10 @@ func (v *runVerb) run(cmd *cobra.Command, what string) error {
 	if err := v.ensureClass(ctx); err != nil { // also finds out whether there is a cluster, before anything is pushed
 		return err
 	}
-	if err := v.content(ctx, what); err != nil {
+	if err := v.ensureAccount(ctx, cmd); err != nil {
 		return err
 	}
-	if err := v.ensureAccount(ctx, cmd); err != nil {
+	if err := v.content(ctx, what); err != nil {
 		return err
 	}
 	if err := v.ensureInstance(cmd); err != nil {

@@ -31,8 +31,8 @@ Only the manager's content store has it then: what is to last belongs into a reg
 			if err := v.output.check(cmd); err != nil {
 				return err
 			}
-			if !isFolder(args[0]) {
-				return usagef(cmd, "there is no folder %s", args[0])
+			if err := checkIsFolder(cmd, args[0]); err != nil {
+				return err
 			}
 			return v.run(cmd.Context(), args[0])
 		},

@@ -126,6 +126,18 @@ func TestOneObjectIsAnArchiveOrAFile(t *testing.T) {
 	}
 }
 
+func TestAFolderThatIsNotInTheArchiveIsFinal(t *testing.T) {
+	server := s3server.New(t, s3server.Options{})
+	bucket := server.Bucket(t, "things", false)
+	bucket.Put(t, "app.tar", tarOf(t, "app/a", "A"))
+	src := of(server, "things")
+	src.Object, src.Form = "app.tar", web.Form{Below: "ap"}
+	_, err := get(t, New(Options{}), src, newStore(t), unpack.Limits{})
+	if source.KindOf(err) != source.Terminal || source.ReasonOf(err) != source.ReasonInvalidReference || !strings.Contains(err.Error(), `app.tar: subPath "ap" cannot be the content`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAVersionOfAnObjectStays(t *testing.T) {
 	server := s3server.New(t, s3server.Options{})
 	bucket := server.Bucket(t, "things", true)

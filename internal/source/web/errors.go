@@ -73,6 +73,9 @@ func Judge(ctx context.Context, what string, err error) error {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return fail(judgeStatus(status.Code))
 	}
+	if _, ok := errors.AsType[*belowError](err); ok {
+		return fail(source.Terminal, source.ReasonInvalidReference)
+	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fail(source.Waiting, source.ReasonUntrustedServer)
 	}

@@ -124,17 +124,9 @@ func (a *at) Fetch(ctx context.Context, pinned source.Pinned, to source.Destinat
 	}
 	layer, stats, err := a.fetch(ctx, u, pinned, to)
 	if err != nil {
-		return nil, stats, Judge(ctx, a.what(u), a.fault(err))
+		return nil, stats, Judge(ctx, a.what(u), err)
 	}
 	return []content.Layer{layer}, stats, nil
-}
-
-// fault judges what only this package knows.
-func (a *at) fault(err error) error {
-	if wrong, ok := errors.AsType[*belowError](err); ok {
-		return &source.Error{Kind: source.Terminal, Reason: source.ReasonInvalidReference, Err: fmt.Errorf("%s: %w", a.source.Kind, wrong)}
-	}
-	return err
 }
 
 func (a *at) fetch(ctx context.Context, u *url.URL, pinned source.Pinned, to source.Destination) (content.Layer, source.Stats, error) {
