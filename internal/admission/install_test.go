@@ -66,6 +66,19 @@ func TestPersistentStoreReplacesTheTemporaryOne(t *testing.T) {
 	}
 }
 
+func TestSharedStoreIsGivenToTheManager(t *testing.T) {
+	env := cluster.Env(t)
+	out := kubectl(t, env, "kustomize", filepath.Join("testdata", "shared-store"))
+	for _, want := range []string{"--shared-store=s3://", "--shared-store-credentials=/etc/rukpak/shared-store", "mountPath: /etc/rukpak/shared-store", "secretName: rukpak-shared-store", "replicas: 2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if _, err := env.KubectlInput(t.Context(), out, "apply", "--dry-run=server", "-f", "-"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAllThatIsInstalledSaysThatItIsPartOfRukpak(t *testing.T) {
 	out := kubectl(t, cluster.Env(t), "kustomize", mustDir(t, "default"))
 	for text := range strings.SplitSeq(out, "\n---\n") {
