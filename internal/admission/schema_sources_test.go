@@ -40,7 +40,7 @@ func TestSchemaOfHelmSources(t *testing.T) {
 		{"plain HTTP allowed", bundleOf("helm: {repository: 'http://example.com/charts', insecure: true" + chart + "}"), ""},
 		{"query", bundleOf("helm: {repository: 'https://example.com/charts?a=b'" + chart + "}"), "helm.repository in body should match"},
 		{"secretRef for a registry", bundleOf("helm: {repository: 'oci://example.com/charts', secretRef: {name: s}" + chart + "}"), "for an oci:// repository set pullSecrets"},
-		{"pullSecrets for a web server", bundleOf("helm: {repository: 'https://example.com/charts', pullSecrets: [{name: s}]" + chart + "}"), "pullSecrets are for oci:// repositories"},
+		{"pullSecrets for where an index leads", bundleOf("helm: {repository: 'https://example.com/charts', pullSecrets: [{name: s}]" + chart + "}"), ""},
 	})
 }
 
@@ -51,6 +51,9 @@ func TestSchemaOfOCISources(t *testing.T) {
 		{"range and tag", bundleOf("oci: {ref: 'example.com:5000/a:1', semver: '*'}"), "ref has neither tag nor digest when semver is set"},
 		{"range and digest", bundleOf("oci: {ref: 'example.com/a@sha256:" + strings.Repeat("a", 64) + "', semver: '*'}"), "ref has neither tag nor digest when semver is set"},
 		{"filter without a range", bundleOf("oci: {ref: app, semverFilter: a}"), "semverFilter needs semver"},
+		{"referrer", bundleOf("oci: {ref: 'app:1', platform: {os: linux}, referrer: {artifactType: application/spdx+json, annotations: {a: b}}}"), ""},
+		{"referrer of no type", bundleOf("oci: {ref: 'app:1', referrer: {annotations: {a: b}}}"), "oci.referrer.artifactType: Required value"},
+		{"referrer of the empty type", bundleOf("oci: {ref: 'app:1', referrer: {artifactType: ''}}"), "artifactType in body should be at least 1 chars long"},
 		{"empty selector", bundleOf("oci: {ref: app, layers: [{}]}"), "at least one of mediaType, title and index must be set"},
 		{"no selectors", bundleOf("oci: {ref: app, layers: []}"), "oci.layers in body should have at least 1 items"},
 		{"negative index", bundleOf("oci: {ref: app, layers: [{index: -1}]}"), "should be greater than or equal to 0"},

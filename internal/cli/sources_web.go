@@ -40,6 +40,9 @@ func ociText(source *v1alpha1.OCISource) string {
 	if source.Semver != "" {
 		text += " " + source.Semver
 	}
+	if source.Referrer != nil {
+		text += ", its " + source.Referrer.ArtifactType
+	}
 	if source.Insecure {
 		text += " (plain HTTP)"
 	}

@@ -17,6 +17,7 @@ func TestSourcesOfServersAreNamedWithoutWhatMayBeSecret(t *testing.T) {
 		"https://s3.example.com/things/folder":             {Bucket: &v1alpha1.BucketSource{Endpoint: "https://s3.example.com/", Bucket: "things", Prefix: "folder"}},
 		"https://s3.example.com/things/a.tgz, version v1":  {Bucket: &v1alpha1.BucketSource{Endpoint: "https://s3.example.com", Bucket: "things", Object: "a.tgz", VersionID: "v1"}},
 		"https://s3.example.com/things":                    {Bucket: &v1alpha1.BucketSource{Endpoint: "https://s3.example.com", Bucket: "things"}},
+		"app:1, its application/spdx+json":                 {OCI: &v1alpha1.OCISource{Ref: "app:1", Referrer: &v1alpha1.OCIReferrer{ArtifactType: "application/spdx+json"}}},
 		"registry.example.com/app >=1.2.0 <2 (plain HTTP)": {OCI: &v1alpha1.OCISource{Ref: "registry.example.com/app", Semver: ">=1.2.0 <2", Insecure: true}},
 		"registry.example.com/app:v1":                      {OCI: &v1alpha1.OCISource{Ref: "registry.example.com/app:v1"}},
 	} {
