@@ -66,9 +66,7 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 		if told.unseen && time.Since(began) < unseenPatience {
 			told.text = "waiting for the manager"
 		}
-		if shown = told.String(); told.stuck && line.Kept() {
-			shown = told.brief() // the rest is in the error, should it stay so
-		}
+		shown = told.String()
 		line.Show("%s", shown)
 		if err := sleep(ctx, pollInterval); err != nil {
 			return told, err

@@ -250,6 +250,9 @@ func (v *runVerb) ensureAccount(ctx context.Context, cmd *cobra.Command) error {
 		_ = cmd.Flags().Set("service-account", accountName) // as if the user had said so
 	}
 	err = cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v.account}, &corev1.ServiceAccount{})
+	if err == nil {
+		v.say("service account %s exists already: --create-account changes nothing about what it may do", v.account)
+	}
 	if !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"fmt"
+	"net/url"
 
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,9 @@ func (p *parts) artifacts(mgr ctrl.Manager) error {
 	}
 	controller := &publish.Controller{Client: mgr.GetClient(), Live: live, Recorder: mgr.GetEventRecorder("publish"), Workers: p.options.Workers}
 	if p.options.ArtifactAddress != "0" {
+		if base, err := url.Parse(p.options.ArtifactURL); err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+			return fmt.Errorf("--artifact-base-url %q is not a URL that Flux could fetch from, such as http://rukpak-content.rukpak-system.svc", p.options.ArtifactURL)
+		}
 		served := &contentapi.Artifacts{
 			Address: p.options.ArtifactAddress, BaseURL: p.options.ArtifactURL, Client: mgr.GetClient(),
 			Contents: p.store, Lost: contents{p.store, p.lost}.Lost, Log: mgr.GetLogger().WithName("artifacts"),

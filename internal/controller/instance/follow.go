@@ -66,7 +66,8 @@ func (c *Controller) follow(ctx context.Context, w *work) error {
 		return err
 	}
 	if inUse == nil {
-		return nil // the bundle that is made now resolves the sources itself
+		conditions.Remove(v1alpha1.ConditionTracking) // what it says is about other sources
+		return nil                                    // the bundle that is made now resolves the sources itself
 	}
 	w.pins = inUse.Spec.Pins
 	r := c.roundOf(w.instance)
