@@ -102,6 +102,17 @@ func (c *Controller) Reconcile(ctx context.Context, bundle *v1alpha1.Bundle) (ct
 		}
 		return c.share(ctx, bundle)
 	}
+	done, ok := c.turns.Take(client.ObjectKeyFromObject(bundle))
+	if !ok {
+		// It is woken, mostly before that. To say so keeps the count of its failures.
+		return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // RequeueAfter would forget them
+	}
+	defer done()
+	return c.bring(ctx, bundle)
+}
+
+// bring fetches what is missing and says how far that came.
+func (c *Controller) bring(ctx context.Context, bundle *v1alpha1.Bundle) (ctrl.Result, error) {
 	before := bundle.DeepCopy()
 	err := c.advance(ctx, bundle)
 	if apierrors.IsConflict(err) {
