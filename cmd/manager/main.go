@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -38,7 +39,8 @@ func main() {
 	flag.StringVar(&options.RegistryNamespace, "registry-config-namespace", "", "namespace of the Secrets and ConfigMaps that RegistryConfig objects name; not set means rukpak-system")
 	options.Limits.Register(flag.CommandLine)
 	printVersion := flag.Bool("version", false, "print the version and exit")
-	logging := zap.Options{}
+	// What fails to be reconciled is as a rule a user's mistake, about which a stack of calls says nothing.
+	logging := zap.Options{StacktraceLevel: zapcore.PanicLevel}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if *printVersion {
