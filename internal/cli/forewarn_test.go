@@ -15,16 +15,6 @@ import (
 	"rukpak.io/rukpak/internal/ownership"
 )
 
-func TestNearestWordIsOneThatIsNear(t *testing.T) {
-	for word, want := range map[string]string{
-		"plian.rukpak.io": "plain.rukpak.io", "plain.rukpak.i": "plain.rukpak.io", "helm.example.com": "", "": "", "pl": "",
-	} {
-		if got := nearest(word, []string{"plain.rukpak.io", "x"}); got != want {
-			t.Errorf("nearest to %q is %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestFolderThatIsCalledByAVersionGivesTheNameOfTheOneAboveIt(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"notes/v1", "notes/2.0-rc1", "v2x"} {

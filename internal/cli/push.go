@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rukpak.io/rukpak/internal/plural"
+	"rukpak.io/rukpak/internal/registry/rules"
 )
 
 // pushed is `push -o json`: what was pushed and how to name it.
@@ -58,7 +59,7 @@ Credentials are those of docker and podman (docker login, or DOCKER_CONFIG).`,
 
 func (v *pushVerb) run(ctx context.Context, dir, ref string) error {
 	if known, err := name.NewTag(ref); err == nil && !strings.HasSuffix(ref, ":"+known.TagStr()) {
-		v.say("note: no tag is named, so it is %s", known.Name())
+		v.say("note: no tag is named, so it is %s", rules.Text(known))
 	}
 	done, err := v.push(ctx, dir, ref, v.insecure)
 	if err != nil {

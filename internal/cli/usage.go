@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rukpak.io/rukpak/internal/plural"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // finish gives every command what all have in common: texts that call the
@@ -52,7 +53,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	add := func(flag *pflag.Flag) { names = append(names, flag.Name) }
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	if meant := nearest(word, names); meant != "" {
+	if meant := spelling.Nearest(word, names); meant != "" {
 		return failf(ExitUsage, "%w", err).hintf("did you mean --%s?", meant)
 	}
 	return usagef(cmd, "%w", err)

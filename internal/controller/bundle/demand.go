@@ -74,7 +74,7 @@ func demandOf(bundle *v1alpha1.Bundle, class *v1alpha1.ProvisionerClass, i int) 
 		return nil, nil
 	}
 	return nil, refused(bundle, i, v1alpha1.ReasonVerificationNotConfigured,
-		fmt.Errorf("ProvisionerClass %q wants every source signed, and none of its spec.verification.rules is about %s", class.Name, ref.Context().Name()))
+		fmt.Errorf("ProvisionerClass %q wants every source signed, and none of its spec.verification.rules is about %s", class.Name, rules.Normal(ref.Context().Name())))
 }
 
 // unsigned refuses a source of a kind that cannot be signed, if the class wants

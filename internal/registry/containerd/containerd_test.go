@@ -205,3 +205,41 @@ func FuzzParseHosts(f *testing.F) {
 		}
 	})
 }
+
+// TestOneFile reads what a user names first: the one file that matters.
+func TestOneFile(t *testing.T) {
+	dir := t.TempDir()
+	hosts := "[host.\"https://m.example.com\"]\n"
+	put(t, dir, "certs.d/docker.io/hosts.toml", hosts)
+	put(t, dir, "certs.d/a.example.com_5000_/hosts.toml", hosts)
+	put(t, dir, "certs.d/_default/hosts.toml", hosts)
+	put(t, dir, "loose/hosts.toml", hosts)
+	put(t, dir, "certs.d/docker.io/other.toml", hosts)
+	put(t, dir, "config.json", `{"auths": {"a.example.com": {"auth": "dTpw"}}}`)
+	for file, want := range map[string]string{
+		"certs.d/docker.io/hosts.toml":           "docker.io | m.example.com",
+		"certs.d/docker.io":                      "docker.io | m.example.com",
+		"certs.d/a.example.com_5000_/hosts.toml": "a.example.com:5000 | m.example.com",
+		"certs.d/_default/hosts.toml":            "* | m.example.com",
+		"config.json":                            "credentials for a.example.com",
+		"loose/hosts.toml":                       `"loose" is none: it must be such as docker.io/hosts.toml`,
+		"certs.d/docker.io/other.toml":           "other.toml is neither a hosts.toml nor a config.json",
+		"none":                                   "no such file",
+	} {
+		t.Run(file, func(t *testing.T) {
+			d, err := Read(filepath.Join(dir, file))
+			got := ""
+			switch {
+			case err != nil:
+				got = err.Error()
+			case len(d.Logins) > 0:
+				got = "credentials for " + d.Logins[0].For
+			default:
+				got = says(d.Rules[0])
+			}
+			if !strings.Contains(got, want) || strings.Contains(got, "\n") {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -36,7 +36,7 @@ func ParseHosts(into *rules.Document, host, file string, data []byte) (rules.Rul
 	}
 	p.server(&rule, root)
 	for _, note := range p.Notes {
-		into.Note(p.At(note.Line), note.Text)
+		into.NoteOn(rule.From, p.At(note.Line), note.Text)
 	}
 	return rule, p.Err()
 }

@@ -22,9 +22,20 @@ const (
 )
 
 // Read reads a folder such as /etc/containerd, with certs.d and Docker's
-// config.json, each of which may be absent; or a folder like certs.d itself.
+// config.json, each of which may be absent; a folder like certs.d itself, or one
+// host's folder of it; or one file, a hosts.toml or config.json.
 func Read(path string) (*rules.Document, error) {
 	found := &rules.Document{}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return found, readFile(found, path)
+	}
+	if _, err := os.Stat(filepath.Join(path, hostsFile)); err == nil {
+		return found, readHostsFile(found, filepath.Join(path, hostsFile))
+	}
 	tree := filepath.Join(path, "certs.d")
 	if info, err := os.Stat(tree); err != nil || !info.IsDir() {
 		tree = path
@@ -43,6 +54,44 @@ func Read(path string) (*rules.Document, error) {
 	return found, errors.Join(failures...)
 }
 
+// readFile reads one file; its name tells which of them it is.
+func readFile(into *rules.Document, path string) error {
+	switch filepath.Base(path) {
+	case hostsFile:
+		return readHostsFile(into, path)
+	case "config.json":
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return docker.ParseConfig(into, path, data, docker.Docker)
+	}
+	return fmt.Errorf("%s is neither a %s nor a config.json, nor a folder with them", path, hostsFile)
+}
+
+// readHostsFile reads one hosts.toml: the folder that it stands in says which
+// host it is about.
+func readHostsFile(into *rules.Document, path string) error {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Base(filepath.Dir(whole))
+	host := hostOf(dir)
+	if host != "*" && host != "localhost" && !strings.ContainsAny(host, ".:") {
+		return fmt.Errorf("%s: the name of its folder says which host a %s is about, and %q is none: it must be such as docker.io/%s", path, hostsFile, dir, hostsFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	rule, err := ParseHosts(into, host, path, data)
+	if err == nil {
+		into.Rules = append(into.Rules, rule)
+	}
+	return err
+}
+
 func readTree(into *rules.Document, tree string) error {
 	entries, err := os.ReadDir(tree)
 	if err != nil {
@@ -58,7 +107,7 @@ func readTree(into *rules.Document, tree string) error {
 		}
 		host := hostOf(entry.Name())
 		if first, twice := seen[host]; twice {
-			into.Note(dir, fmt.Sprintf("the folder is passed over: %s is about the same host", first))
+			into.NoteOn(filepath.Join(first, hostsFile), dir, fmt.Sprintf("the folder is passed over: %s is about the same host", first))
 			continue
 		}
 		seen[host] = dir
@@ -123,7 +172,7 @@ func readHost(into *rules.Document, host, dir string) (rules.Rule, error) {
 	}
 	certs.Apply(&rule.Primary, dir)
 	if certs.CA == nil && certs.Pair == nil {
-		into.Note(dir, "the folder has no hosts.toml and no certificates; it still hides the folder _default")
+		into.NoteOn(rule.From, dir, "the folder has no hosts.toml and no certificates; it still hides the folder _default")
 	}
 	return rule, nil
 }

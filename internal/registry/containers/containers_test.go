@@ -223,6 +223,37 @@ func TestTheLongestPrefixWins(t *testing.T) {
 	}
 }
 
+func TestCredentialsAlone(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "auth.json", `{"auths": {"a.example.com/x": {"auth": "dTpw"}}}`)
+	d, err := Read(filepath.Join(dir, "auth.json"))
+	if err != nil || len(d.Logins) != 1 || d.Logins[0].For != "a.example.com/x" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
+// TestNotesSayWhichRuleTheyAreAbout lets those be told who ask about that rule.
+func TestNotesSayWhichRuleTheyAreAbout(t *testing.T) {
+	text := "short-name-mode = \"enforcing\"\n[[registry]]\nlocation = \"a.example.com\"\nbloked = true\n" +
+		"[[registry]]\nlocation = \"b.example.com\"\n[[registry.mirror]]\nlocation = \"m.example.com\"\nca = \"x\"\n" +
+		"[[registry]]\nlocation = \"a.example.com\"\n"
+	d := &rules.Document{}
+	if err := ParseConf(d, "f", []byte(text), false); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, note := range d.Notes {
+		got[note.Where] = note.Rule
+		if note.Where == "f:4" && !strings.Contains(note.What, `the key "bloked" is not known and has no effect (did you mean blocked?); known are prefix, `) {
+			t.Errorf("got %q", note.What)
+		}
+	}
+	want := map[string]string{"f:1": "", "f:4": "f:2", "f:9": "f:5", "f:10": "f:2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules of notes (-want +got):\n%s", diff)
+	}
+}
+
 func FuzzParseConf(f *testing.F) {
 	f.Add([]byte("[[registry]]\nprefix = \"*.example.com\"\nlocation = \"a.example.com\"\n[[registry.mirror]]\nlocation = \"m\"\npull-from-mirror = \"digest-only\"\n"))
 	f.Add([]byte("[registries.search]\nregistries = [\"a\"]\n[registries.block]\nregistries = [\"b\"]"))

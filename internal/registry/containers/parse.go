@@ -37,7 +37,10 @@ func ParseConf(into *rules.Document, file string, data []byte, dropIn bool) erro
 	var found []rules.Rule
 	var list []located
 	for _, table := range current {
-		if rule, ok := registry(r, table); ok {
+		before := len(r.Notes)
+		rule, ok := registry(r, table)
+		r.About(rule.From, before)
+		if ok {
 			list = append(list, located{rule, table.Line})
 		}
 	}
@@ -47,7 +50,7 @@ func ParseConf(into *rules.Document, file string, data []byte, dropIn bool) erro
 	}
 	add(into, found)
 	for _, note := range r.Notes {
-		into.Note(r.At(note.Line), note.Text)
+		into.NoteOn(note.Rule, r.At(note.Line), note.Text)
 	}
 	return r.Err()
 }

@@ -17,7 +17,7 @@ import (
 
 // Read reads a folder such as /etc/containers, with registries.conf,
 // registries.conf.d, certs.d and auth.json, each of which may be absent; or one
-// file registries.conf.
+// file: a registries.conf, or an auth.json.
 func Read(path string) (*rules.Document, error) {
 	found := &rules.Document{}
 	info, err := os.Stat(path)
@@ -25,7 +25,7 @@ func Read(path string) (*rules.Document, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return found, readConfs(found, []string{path})
+		return found, readFile(found, path)
 	}
 	confs, err := confsIn(path)
 	if err != nil {
@@ -48,6 +48,18 @@ func Read(path string) (*rules.Document, error) {
 	}
 	failures = append(failures, docker.ReadCerts(found, certs))
 	return found, errors.Join(failures...)
+}
+
+// readFile reads one file; its name tells which of them it is.
+func readFile(into *rules.Document, path string) error {
+	if filepath.Ext(path) != ".json" {
+		return readConfs(into, []string{path})
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return docker.ParseConfig(into, path, data, docker.Containers)
 }
 
 // confsIn gives registries.conf and the drop-in files in the order in which they
@@ -93,7 +105,7 @@ func add(into *rules.Document, list []rules.Rule) {
 			continue
 		}
 		if at := slices.IndexFunc(into.Rules[earlier:], same); at >= 0 {
-			into.Note(rule.From, fmt.Sprintf("the table is passed over: an earlier one, at %s, has the same prefix %q", into.Rules[earlier+at].From, rule.Prefix))
+			into.NoteOn(into.Rules[earlier+at].From, rule.From, fmt.Sprintf("the table is passed over: an earlier one, at %s, has the same prefix %q", into.Rules[earlier+at].From, rule.Prefix))
 			continue
 		}
 		into.Rules = append(into.Rules, rule)

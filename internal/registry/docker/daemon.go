@@ -19,7 +19,7 @@ import (
 )
 
 // Read reads a folder with config.json, daemon.json and certs.d, each of which
-// may be absent, or one file config.json.
+// may be absent, or one file, a config.json or daemon.json.
 func Read(path string) (*rules.Document, error) {
 	found := &rules.Document{}
 	info, err := os.Stat(path)
@@ -30,6 +30,9 @@ func Read(path string) (*rules.Document, error) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
+		}
+		if filepath.Base(path) == "daemon.json" {
+			return found, ParseDaemon(found, path, data)
 		}
 		return found, ParseConfig(found, path, data, Docker)
 	}

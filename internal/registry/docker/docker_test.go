@@ -41,6 +41,28 @@ func TestFaultsNameFileAndLineAndShowNoSecret(t *testing.T) {
 	}
 }
 
+// TestOneFile tells by its name what a file is: a daemon.json that is taken for a
+// config.json would say nothing.
+func TestOneFile(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"daemon.json": `{"registry-mirrors": ["https://m.example.com"]}`,
+		"config.json": `{"auths": {"a.example.com": {"auth": "dTpw"}}}`,
+	} {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(d.Rules) == 1) != (file == "daemon.json") || (len(d.Logins) == 1) != (file == "config.json") {
+			t.Errorf("%s gives %d rules and %d credentials", file, len(d.Rules), len(d.Logins))
+		}
+	}
+}
+
 func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte(`{"auths": {"https://index.docker.io/v1/": {"auth": "dTpw"}, "a.example.com/x": {"identitytoken": "t"}}, "credHelpers": {"b": "c"}, "credsStore": "d"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

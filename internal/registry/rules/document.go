@@ -29,11 +29,18 @@ type Helper struct {
 type Note struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
+	// Rule is the From of the rule that it is about; empty means no one rule.
+	Rule string `json:"-"`
 }
 
 // Note adds a note.
 func (d *Document) Note(where, what string) {
 	d.Notes = append(d.Notes, Note{Where: where, What: what})
+}
+
+// NoteOn adds a note about the rule that has this From.
+func (d *Document) NoteOn(rule, where, what string) {
+	d.Notes = append(d.Notes, Note{Where: where, What: what, Rule: rule})
 }
 
 // Set gives the rules in force.

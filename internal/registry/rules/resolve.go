@@ -82,15 +82,16 @@ func (s *Set) Resolve(ref name.Reference) (Resolution, error) {
 		found.Endpoints = append(found.Endpoints, e.Endpoint)
 	}
 	if len(found.Endpoints) == 0 {
-		return found, &ProblemError{Rule: rule.From, Err: errors.New("it leaves no endpoint for " + text + ": " + reasons(found.Skipped))}
+		return found, &ProblemError{Rule: rule.From, Err: errors.New("it leaves no endpoint for " + text + ": " + Reasons(found.Skipped))}
 	}
 	return found, nil
 }
 
-func reasons(skipped []Endpoint) string {
+// Reasons says of endpoints why each is not asked.
+func Reasons(skipped []Endpoint) string {
 	var all []string
 	for _, e := range skipped {
-		all = append(all, fmt.Sprintf("%s (%s)", e.Host(), e.Skipped))
+		all = append(all, fmt.Sprintf("%s (%s)", Normal(e.Host()), e.Skipped))
 	}
 	if len(all) == 0 {
 		return "it has no mirror and never asks the primary"

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // Reader takes values out of a tree and keeps what is wrong with them, so that
@@ -33,11 +35,12 @@ func (r *Reader) At(line int) string { return fmt.Sprintf("%s:%d", r.File, line)
 type Note struct {
 	Line int
 	Text string
+	Rule string // the From of the rule that it is about, if a reader says so
 }
 
 // Note notes something that is passed over.
 func (r *Reader) Note(line int, format string, args ...any) {
-	r.Notes = append(r.Notes, Note{line, fmt.Sprintf(format, args...)})
+	r.Notes = append(r.Notes, Note{Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // Known notes keys that are not among the known ones. They are no fault, for the
@@ -45,8 +48,19 @@ func (r *Reader) Note(line int, format string, args ...any) {
 func (r *Reader) Known(t *Table, names ...string) {
 	for _, key := range t.Keys {
 		if !slices.Contains(names, key.Name) {
-			r.Note(key.Line, "the key %q is not known and has no effect; known are %s", key.Name, strings.Join(names, ", "))
+			meant := ""
+			if near := spelling.Nearest(key.Name, names); near != "" {
+				meant = fmt.Sprintf(" (did you mean %s?)", near)
+			}
+			r.Note(key.Line, "the key %q is not known and has no effect%s; known are %s", key.Name, meant, strings.Join(names, ", "))
 		}
+	}
+}
+
+// About says of the notes from the given one on which rule they are about.
+func (r *Reader) About(rule string, from int) {
+	for i := from; i < len(r.Notes); i++ {
+		r.Notes[i].Rule = rule
 	}
 }
 

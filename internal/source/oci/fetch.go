@@ -207,7 +207,7 @@ func (f *fetch) get(ctx context.Context, l layer) (content.Layer, error) {
 			if h.endpoint.Mirror && ctx.Err() == nil {
 				f.fetcher.broken(h, l.packed.Digest.String())
 			}
-			return content.Layer{}, err
+			return content.Layer{}, missed.last()
 		}
 		if ctx.Err() != nil {
 			break

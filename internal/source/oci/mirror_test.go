@@ -115,14 +115,69 @@ func TestThePrimaryIsAskedLastOrNever(t *testing.T) {
 func TestErrorsTellOfAllThatWereAsked(t *testing.T) {
 	mirror, primary := ociregistry.New(t, ociregistry.Options{}), ociregistry.New(t, ociregistry.Options{})
 	mirror.Faults.Add(fault.Rule{Action: fault.Status(http.StatusForbidden)})
-	rule := rules.Rule{Prefix: primary.Host(), From: "rule", Mirrors: []rules.Mirror{plain(mirror, "")}}
-	_, _, err := fetchAll(t, ruled(t, rule), Source{Ref: primary.Host() + "/none:1", Insecure: true})
-	if source.ReasonOf(err) != source.ReasonNotFound {
-		t.Fatalf("got %v", err)
+	hub := plain(mirror, "/hub")
+	hub.From = `mirrors[0] of rule "x" of RegistryConfig corp`
+	digests := plain(mirror, "/digests")
+	digests.For = rules.Digests
+	const rule = `rule "x" of RegistryConfig corp`
+	fromMirror := mirror.Host() + `/hub/none (mirrors[0] of rule "x" of RegistryConfig corp): the registry answers 403 Forbidden; no pull secret has credentials for it`
+	passed := "; passed over: " + mirror.Host() + " (it is only for references by digest)"
+	for name, tc := range map[string]struct {
+		rule rules.Rule
+		want string // after the reference
+	}{
+		"Primary":       {rules.Rule{}, "the registry answers 404"},
+		"Both":          {rules.Rule{Mirrors: []rules.Mirror{hub}}, primary.Host() + ": the registry answers 404 .*; asked before: " + regexp.QuoteMeta(fromMirror) + "$"},
+		"MirrorAlone":   {rules.Rule{Mirrors: []rules.Mirror{hub}, MirrorOnly: true}, regexp.QuoteMeta(fromMirror) + "$"},
+		"NotForTags":    {rules.Rule{Mirrors: []rules.Mirror{digests}}, primary.Host() + ": the registry answers 404 .*" + regexp.QuoteMeta(passed) + "$"},
+		"OneNotForTags": {rules.Rule{Mirrors: []rules.Mirror{digests, hub}, MirrorOnly: true}, regexp.QuoteMeta(fromMirror+passed) + "$"},
+		"Rewritten": {rules.Rule{Rewrite: mirror.Host() + "/hub", Primary: rules.Access{PlainHTTP: true}},
+			regexp.QuoteMeta(mirror.Host()+`/hub/none (`+rule+"): the registry answers 403") + " "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.rule.Prefix, tc.rule.From = primary.Host(), rule
+			ref := primary.Host() + "/none:1"
+			_, err := ruled(t, tc.rule).Resolve(t.Context(), Source{Ref: ref, Insecure: true})
+			if err == nil || !regexp.MustCompile("^oci "+ref+": "+tc.want).MatchString(err.Error()) {
+				t.Errorf("got  %v\nwant oci %s: %s", err, ref, tc.want)
+			}
+			want := source.ReasonNotFound
+			if tc.rule.MirrorOnly || tc.rule.Rewrite != "" {
+				want = source.ReasonAuthenticationFailed
+			}
+			if got := source.ReasonOf(err); got != want {
+				t.Errorf("reason %s, want %s", got, want)
+			}
+		})
 	}
-	for _, want := range []string{primary.Host() + ": the registry answers 404", "asked before: " + mirror.Host() + ": the registry answers 403"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %q", want, err)
+}
+
+// TestALayerThatAMirrorBreaksOffNamesTheMirror fails half-way: no other endpoint is asked then.
+func TestALayerThatAMirrorBreaksOffNamesTheMirror(t *testing.T) {
+	mirror := ociregistry.New(t, ociregistry.Options{})
+	push(t, mirror, "hub/app:1", app(t))
+	mirror.Faults.Add(fault.Rule{Path: regexp.MustCompile(`/blobs/`), Action: fault.Truncate(100)})
+	rule := rules.Rule{Prefix: "registry.example.com", From: "rule", MirrorOnly: true, Mirrors: []rules.Mirror{plain(mirror, "/hub")}}
+	_, _, err := fetchAll(t, ruled(t, rule), Source{Ref: "registry.example.com/app:1"})
+	if err == nil || !strings.Contains(err.Error(), mirror.Host()+"/hub/app (mirror /hub): blob sha256:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDockersRegistryIsNamedAsUsersWriteIt(t *testing.T) {
+	mirror := ociregistry.New(t, ociregistry.Options{})
+	push(t, mirror, "hub/library/app:1", app(t))
+	fetcher := ruled(t, rules.Rule{Prefix: "docker.io", From: "rule", MirrorOnly: true, Mirrors: []rules.Mirror{plain(mirror, "/hub")}})
+	for _, ref := range []string{"app:1", "docker.io/app:1", "index.docker.io/library/app:1"} {
+		pinned, err := fetcher.Resolve(t.Context(), Source{Ref: ref})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := fetcher.Fetch(t.Context(), Source{Ref: ref}, pinned); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasPrefix(pinned.Ref, "docker.io/library/app@sha256:") {
+			t.Errorf("%s is named %s", ref, pinned.Ref)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"rukpak.io/rukpak/internal/content/folder"
+	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/source"
 )
 
@@ -57,7 +58,7 @@ func (f *Fetcher) Push(ctx context.Context, src Source, files fs.FS) (Pushed, er
 		return Pushed{}, f.classify(ctx, src, ref, err)
 	}
 	return Pushed{
-		Ref:    tag.Context().Digest(packed.digest().String()).Name(),
+		Ref:    rules.Normal(tag.Context().Digest(packed.digest().String()).Name()),
 		Digest: packed.digest(),
 		Files:  packed.files,
 		Bytes:  packed.bytes,

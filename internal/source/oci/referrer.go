@@ -46,7 +46,7 @@ func (f *Fetcher) referrer(ctx context.Context, src Source, ref name.Reference, 
 	if err != nil {
 		return source.Pinned{}, f.classify(ctx, src, subject, err)
 	}
-	pinned.Ref, pinned.Digest = ref.Context().Name()+"@"+chosen.String(), chosen
+	pinned.Ref, pinned.Digest = repositoryOf(ref)+"@"+chosen.String(), chosen
 	pinned.Subject = digest.Digest(subject.DigestStr())
 	return pinned, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/opencontainers/go-digest"
 
+	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/source"
 )
 
@@ -37,7 +38,7 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 	if found.Algorithm != string(digest.SHA256) {
 		return source.Pinned{}, failed(source.Terminal, source.ReasonInvalidReference, ref, errors.New("its digest is not a SHA-256"))
 	}
-	pinned := source.Pinned{Ref: ref.Context().Name() + "@" + found.String(), Digest: digest.Digest(found.String())}
+	pinned := source.Pinned{Ref: repositoryOf(ref) + "@" + found.String(), Digest: digest.Digest(found.String())}
 	if tag, ok := ref.(name.Tag); ok {
 		pinned.Version = tag.TagStr()
 	}
@@ -46,6 +47,10 @@ func (f *Fetcher) Resolve(ctx context.Context, src Source) (source.Pinned, error
 	}
 	return pinned, nil
 }
+
+// repositoryOf is how content is named: Docker's registry is docker.io, as users
+// and rules write it, and not the host that is asked.
+func repositoryOf(ref name.Reference) string { return rules.Normal(ref.Context().Name()) }
 
 // head asks for the digest alone. Registries that answer HEAD badly are asked
 // for the manifest.

@@ -26,6 +26,7 @@ type hop struct {
 	credentials []authn.Authenticator
 	secrets     []string // of the endpoint itself, never to be shown
 	guard       guard
+	skipped     []rules.Endpoint // of the reference: that are not asked for it
 	options     []remote.Option
 	pace        func(http.RoundTripper) http.RoundTripper
 }
@@ -62,7 +63,9 @@ func (f *Fetcher) route(ctx context.Context, src Source, ref name.Reference) ([]
 	}
 	var hops []*hop
 	for i := range found.Endpoints {
-		hops = append(hops, f.hop(src, set, &found.Endpoints[i]))
+		h := f.hop(src, set, &found.Endpoints[i])
+		h.skipped = found.Skipped
+		hops = append(hops, h)
 	}
 	return hops, nil
 }
@@ -204,21 +207,52 @@ func (e *missedError) result() error {
 			return kind == source.Transient
 		}))
 	}
-	if len(e.errors) == 1 {
+	return e.told()
+}
+
+// last is the error of the endpoint that was asked last, whatever the others said.
+func (e *missedError) last() error {
+	e.chosen = len(e.errors) - 1
+	return e.told()
+}
+
+// told gives the answer alone where the reference says already who gave it.
+func (e *missedError) told() error {
+	if h := e.hops[e.chosen]; len(e.errors) == 1 && !h.endpoint.Moved && len(h.skipped) == 0 {
 		return e.errors[0]
 	}
 	return e
 }
 
-// Error is the answer that counts, and those of the others.
+// Error is the answer that counts, those of the others, and who was not asked.
 func (e *missedError) Error() string {
 	var others []string
 	for i, err := range e.errors {
 		if i != e.chosen {
-			others = append(others, fmt.Sprintf("%s: %v", e.hops[i].host(), describe(err)))
+			others = append(others, said(e.hops[i], err))
 		}
 	}
-	return fmt.Sprintf("%s: %v; asked before: %s", e.hops[e.chosen].host(), describe(e.errors[e.chosen]), strings.Join(others, "; "))
+	text := said(e.hops[e.chosen], e.errors[e.chosen])
+	if len(others) > 0 {
+		text += "; asked before: " + strings.Join(others, "; ")
+	}
+	if skipped := e.hops[e.chosen].skipped; len(skipped) > 0 {
+		text += "; passed over: " + rules.Reasons(skipped)
+	}
+	return text
+}
+
+// said is what an endpoint answered. One that is elsewhere than the reference
+// says is named with the rule that leads there.
+func said(h *hop, err error) string {
+	text := describe(err).Error()
+	if clean, ok := errors.AsType[*cleanError](err); ok { // without the reference, which is named already
+		text = clean.text
+	}
+	if !h.endpoint.Moved {
+		return fmt.Sprintf("%s: %s", rules.Normal(h.host()), text)
+	}
+	return fmt.Sprintf("%s (%s): %s", rules.Normal(h.ref.Context().Name()), h.endpoint.Rule, text)
 }
 
 // Unwrap gives the answer that counts.
