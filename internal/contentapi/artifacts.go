@@ -107,6 +107,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // ServeHTTP gives an archive to who knows its URL.
 func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w, r = inMotion(w, r, stallTime)
 	bundle := a.named(r)
 	if bundle == nil {
 		http.Error(w, "there is no such artifact, or not any more", http.StatusNotFound)

@@ -42,6 +42,7 @@ func handlers() map[string]func(*call) error {
 
 // ServeHTTP answers one request: who, may they, what.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w, r = inMotion(w, r, stallTime)
 	counted := &countingWriter{ResponseWriter: w}
 	begun := time.Now()
 	info, err := s.gate.pass(r)

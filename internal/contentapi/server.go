@@ -72,7 +72,7 @@ type Server struct {
 const maxHeavy = 4
 
 // How long a client may take to say what it wants, and be silent between two
-// requests. How long an answer may take is bounded by the API server before us.
+// requests. How long it may stand still within one, stallTime says.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
