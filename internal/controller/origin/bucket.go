@@ -33,7 +33,7 @@ func (o *Opener) bucket(ctx context.Context, spec v1alpha1.BundleSource, at Plac
 		Form: web.Form{MediaType: from.MediaType, Whole: from.Archive == v1alpha1.ArchiveNever, Below: from.SubPath},
 	}
 	if from.SecretRef == nil {
-		return confined{o.Bucket.At(src), at.Namespace}, nil
+		return confine(o.Bucket.At(src), at, "bucket", src.Endpoint, src.Bucket), nil
 	}
 	secret, err := o.namedSecret(ctx, from.SecretRef.Name, at)
 	if err != nil {
@@ -42,7 +42,7 @@ func (o *Opener) bucket(ctx context.Context, spec v1alpha1.BundleSource, at Plac
 	if err := bucketKeys(secret, &src); err != nil {
 		return nil, &SecretError{fmt.Sprintf("%s: Secret %q in namespace %q: %v", at.Field, from.SecretRef.Name, at.Namespace, err)}
 	}
-	return confined{o.Bucket.At(src), at.Namespace}, nil
+	return confine(o.Bucket.At(src), at, "bucket", src.Endpoint, src.Bucket, from.SecretRef.Name), nil
 }
 
 // bucketKeys reads what a Secret has for a bucket. A key that means nothing is

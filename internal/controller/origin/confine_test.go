@@ -25,9 +25,11 @@ func TestADigestIsNoTicketToWhatAnotherTenantWasGiven(t *testing.T) {
 	}
 	t.Cleanup(session.Close)
 	to := source.Destination{Session: session, Budget: unpack.NewBudget(unpack.Limits{})}
-	of := func(namespace, text string) source.Source {
-		return confined{files.Source{Name: "Secret " + namespace + "/s", Ref: "secret/" + namespace + "/s", Files: map[string][]byte{"key": []byte(text)}}, namespace}
+	named := func(namespace, name, text string) source.Source {
+		from := files.Source{Name: "Secret " + namespace + "/" + name, Ref: "secret/" + namespace + "/" + name, Files: map[string][]byte{"key": []byte(text)}}
+		return confine(from, Place{Namespace: namespace}, "Secret", name)
 	}
+	of := func(namespace, text string) source.Source { return named(namespace, "s", text) }
 	pinned, err := of("a", "of a").Resolve(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +44,10 @@ func TestADigestIsNoTicketToWhatAnotherTenantWasGiven(t *testing.T) {
 	if _, _, err := of("a", "changed since").Fetch(t.Context(), pinned, to); err != nil {
 		t.Errorf("a source of the same namespace, whose content is in the store: %v", err)
 	}
-	if found, ok := session.In("a").Layer(layers[0].Key); !ok || found.Key != layers[0].Key {
+	if _, _, err := named("a", "other", "of who may not read it").Fetch(t.Context(), pinned, to); source.ReasonOf(err) != source.ReasonContentMismatch {
+		t.Errorf("another Secret of the same namespace gives %v, want %s", err, source.ReasonContentMismatch)
+	}
+	if found, ok := session.In(of("a", "").(confined).scope).Layer(layers[0].Key); !ok || found.Key != layers[0].Key {
 		t.Errorf("the layer is not recorded under the key that it has: %v", layers[0].Key)
 	}
 	if _, ok := session.Layer(layers[0].Key); !ok {

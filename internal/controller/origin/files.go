@@ -21,7 +21,7 @@ func (o *Opener) inline(_ context.Context, spec v1alpha1.BundleSource, at Place)
 	for name, text := range spec.Inline.Files {
 		found[name] = []byte(text)
 	}
-	return confined{files.Source{Name: at.Field + ".inline", Ref: "inline", Files: found}, at.Namespace}, nil
+	return confine(files.Source{Name: at.Field + ".inline", Ref: "inline", Files: found}, at, "inline", spec.Inline.Files), nil
 }
 
 func (o *Opener) configMap(ctx context.Context, spec v1alpha1.BundleSource, at Place) (source.Source, error) {
@@ -63,7 +63,7 @@ func fromKeys(kind, ref string, data map[string][]byte, spec *v1alpha1.ObjectSou
 	name := at.Namespace + "/" + spec.Name
 	found := files.Source{Name: kind + " " + name, Ref: ref + "/" + name, Files: data}
 	if len(spec.Items) == 0 {
-		return confined{found, at.Namespace}, nil
+		return confine(found, at, kind, spec.Name, spec.Items), nil
 	}
 	found.Files = map[string][]byte{}
 	for _, item := range spec.Items {
@@ -82,5 +82,5 @@ func fromKeys(kind, ref string, data map[string][]byte, spec *v1alpha1.ObjectSou
 		}
 		found.Files[item.Path] = value
 	}
-	return confined{found, at.Namespace}, nil
+	return confine(found, at, kind, spec.Name, spec.Items), nil
 }

@@ -34,5 +34,6 @@ func (o *Opener) flux(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 	if err != nil {
 		return nil, err
 	}
-	return confined{flux.Source{Kind: kind, Name: at.Namespace + "/" + from.Name, SubPath: from.SubPath, Artifact: artifact, Fetcher: o.HTTP}, at.Namespace}, nil
+	found := flux.Source{Kind: kind, Name: at.Namespace + "/" + from.Name, SubPath: from.SubPath, Artifact: artifact, Fetcher: o.HTTP}
+	return confine(found, at, "flux", kind, from.Name), nil
 }

@@ -26,5 +26,5 @@ func (o *Opener) git(ctx context.Context, spec v1alpha1.BundleSource, at Place) 
 			return nil, &SecretError{fmt.Sprintf("%s: Secret %q in namespace %q: %v", at.Field, from.SecretRef.Name, at.Namespace, err)}
 		}
 	}
-	return confined{o.Git.At(src), at.Namespace}, nil
+	return confine(o.Git.At(src), at, "git", from.URL, from.Insecure, from.SecretRef), nil
 }

@@ -36,5 +36,5 @@ func (o *Opener) helm(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 		Insecure: from.Insecure, PassCredentials: from.PassCredentials, Credentials: credentials,
 		Pull: keys,
 	})
-	return confined{chart, at.Namespace}, nil
+	return confine(chart, at, "helm", from.Repository, from.Insecure, from.SecretRef, from.PullSecrets), nil
 }

@@ -25,5 +25,5 @@ func (o *Opener) http(ctx context.Context, spec v1alpha1.BundleSource, at Place)
 	if from.SHA256 != "" {
 		src.Digest = digest.NewDigestFromEncoded(digest.SHA256, from.SHA256)
 	}
-	return confined{o.HTTP.At(src), at.Namespace}, nil
+	return confine(o.HTTP.At(src), at, "http", from.URL, from.Insecure, from.SecretRef), nil
 }
