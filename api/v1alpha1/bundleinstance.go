@@ -64,6 +64,16 @@ type BundleInstanceSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// dependsOn names instances in this namespace, of whatever class, that have
+	// to be ready before a revision is activated. What is active already does
+	// not depend on them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	DependsOn []LocalReference `json:"dependsOn,omitempty"`
+
 	// strategy says how a revision becomes active.
 	// +optional
 	// +kubebuilder:default={}
@@ -211,6 +221,7 @@ type ObjectCounts struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || !self.spec.dependsOn.exists(d, d.name == self.metadata.name)",message="an instance cannot depend on itself"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters: the names of bundles and revisions are derived from it"
 type BundleInstance struct {
 	metav1.TypeMeta   `json:",inline"`

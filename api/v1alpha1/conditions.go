@@ -113,6 +113,8 @@ const (
 	ReasonDeadlineExceeded   = "DeadlineExceeded"   // not active and healthy within progressDeadline
 	ReasonSuperseded         = "Superseded"         // a newer revision took its place
 	ReasonReplaced           = "Replaced"           // a newer revision is there to be decided about; this one was never activated
+	ReasonDependencyNotReady = "DependencyNotReady" // an instance of spec.dependsOn is not ready
+	ReasonDependencyCycle    = "DependencyCycle"    // spec.dependsOn leads back to the instance
 	ReasonPruning            = "Pruning"            // what only this revision had is being deleted
 	ReasonHealthy            = "Healthy"            // all objects are as they should be
 	ReasonUnhealthy          = "Unhealthy"          // an object failed

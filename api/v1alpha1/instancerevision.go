@@ -176,6 +176,15 @@ type PlanSummary struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Signatures []SourceVerdict `json:"signatures,omitempty"`
+	// crds lists what new CustomResourceDefinitions would break, those that
+	// block the revision first, sorted; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	CRDs []CRDFinding `json:"crds,omitempty"`
+	// classGeneration is the generation of the class whose rules were looked at.
+	// +optional
+	ClassGeneration int64 `json:"classGeneration,omitempty"`
 	// truncated is true when one of the lists above is cut.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`

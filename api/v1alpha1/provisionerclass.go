@@ -76,6 +76,12 @@ type ProvisionerClassSpec struct {
 	// +optional
 	Verification *ClassVerification `json:"verification,omitempty"`
 
+	// crdUpgrade says what becomes of a revision that would break who uses a
+	// CustomResourceDefinition that is live. Not set means that all of its
+	// rules have their default action.
+	// +optional
+	CRDUpgrade *CRDUpgradePolicy `json:"crdUpgrade,omitempty"`
+
 	// reclaimPolicy says what becomes of the active objects of an instance
 	// that is deleted: Delete (the default) or Retain.
 	// +optional

@@ -8,6 +8,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
+	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/plan"
 )
 
@@ -25,6 +26,7 @@ func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) str
 		fmt.Fprintln(&out)
 	}
 	writeList(&out, painter.Bad("Would fail as things stand:"), of.Problems)
+	writeList(&out, painter.Bad("CRD upgrades:"), crdLines(of.CRDs))
 	writeList(&out, painter.Bad("The service account lacks:"), of.MissingPermissions)
 	writeList(&out, "Images:", of.Images)
 	if of.Truncated {
@@ -39,6 +41,9 @@ func planHead(revision *v1alpha1.InstanceRevision, painter paint.Painter) string
 	head := planTitle(revision, painter) + "\n"
 	if signatures := revision.Status.Plan.Signatures; len(signatures) > 0 {
 		head += "Signed: " + verdictText(&v1alpha1.BundleVerification{Verdicts: signatures}) + "\n"
+	}
+	if counts := plan.CountsIn(revision.Status.Plan); counts.Add+counts.Change+counts.Unchanged+counts.Conflict+counts.Problems == 0 {
+		head += fmt.Sprintf("No objects: what is approved is the content %s, which is there to be read.\n", revision.Spec.ContentDigest)
 	}
 	return head
 }
@@ -133,3 +138,14 @@ func writeList(out *strings.Builder, title string, lines []string) {
 
 // changes says whether activation would change anything.
 func changes(of *v1alpha1.PlanSummary) bool { return of.Added+of.Changed+of.Removed > 0 }
+
+// crdLines are the findings about CustomResourceDefinitions, in the words of the full plan.
+func crdLines(findings []v1alpha1.CRDFinding) []string {
+	var lines []string
+	for _, f := range findings {
+		lines = append(lines, crdsafety.Finding{
+			Action: crdsafety.Action(f.Action), CRD: f.CRD, Rule: crdsafety.Rule(f.Rule), Version: f.Version, Path: f.Path, Message: f.Message,
+		}.String())
+	}
+	return lines
+}

@@ -28,13 +28,18 @@ type Finding struct {
 
 // String is one line for people.
 func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: %s (%s)", f.Action, f.Place(), f.Message, f.Rule)
+}
+
+// Place is the definition with version and path, as far as the finding has them.
+func (f Finding) Place() string {
 	where := f.CRD
 	for _, part := range []string{f.Version, f.Path} {
 		if part != "" {
 			where += " " + part
 		}
 	}
-	return fmt.Sprintf("%s: %s: %s (%s)", f.Action, where, f.Message, f.Rule)
+	return where
 }
 
 // Compare orders findings by definition, version, path, rule, message and action.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
@@ -44,6 +45,8 @@ type Input struct {
 	Options activate.Options
 	// Prune says whether what only Older has will be deleted.
 	Prune bool
+	// CRDs says what becomes of findings about definitions that change; nil has the default actions.
+	CRDs crdsafety.Policy
 	// Reviewer may be nil; then Missing stays empty.
 	Reviewer Reviewer
 	// Parallelism is how many objects are looked at side by side; 0 means 16.
@@ -63,7 +66,7 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Images: imagesOf(all)}
+	plan := &Plan{Images: imagesOf(all), CRDs: c.upgrades.findings}
 	for _, change := range changes {
 		c.desired[change.ID()] = true
 		if change.Action == Unchanged && change.Problem == nil {
@@ -96,6 +99,7 @@ type computation struct {
 	previews *activate.Previews
 	bringing bringing
 	desired  map[ownership.ID]bool // of the revision
+	upgrades upgrades
 }
 
 // objects previews all objects of the revision, in their order.
@@ -149,7 +153,7 @@ func (c *computation) object(ctx context.Context, object *unstructured.Unstructu
 		}
 	}
 	c.compare(&change, preview)
-	return change, nil
+	return change, c.upgrade(ctx, &change, preview, object)
 }
 
 // compare tells the fields that differ: by what a dry run answered, or else by what the manifest says.

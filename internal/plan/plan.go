@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/ownership"
 )
 
@@ -22,6 +23,8 @@ type Plan struct {
 	Counts  Counts   `json:"counts"`
 	// Missing is what the service account lacks, a line for each resource and namespace, sorted.
 	Missing []string `json:"missing,omitempty"`
+	// CRDs is what definitions that are live would break by changing, sorted.
+	CRDs []crdsafety.Finding `json:"crds,omitempty"`
 	// Images are those that the objects name in Pods and templates of Pods, sorted.
 	Images []string `json:"images,omitempty"`
 }
@@ -84,7 +87,8 @@ type Change struct {
 
 // Problem says why activation would fail at an object.
 type Problem struct {
-	// Reason is one of package activate, such as "Collision", "ImmutableField", "PermissionsMissing" or "Rejected".
+	// Reason is one of package activate, such as "Collision", "ImmutableField", "PermissionsMissing" or "Rejected", or it is
+	// "UnsafeCRDUpgrade".
 	Reason string `json:"reason"`
 	// Fields are the paths that the API server complains of, sorted.
 	Fields []string `json:"fields,omitempty"`
@@ -175,6 +179,7 @@ func Decode(encoded []byte) (*Plan, error) {
 // finish sorts and counts.
 func (p *Plan) finish() {
 	p.Format = format
+	p.CRDs = crdsafety.Sort(p.CRDs)
 	slices.SortFunc(p.Changes, func(a, b Change) int { return a.ID().Compare(b.ID()) })
 	for _, change := range p.Changes {
 		if change.Problem != nil {

@@ -39,6 +39,7 @@ func Render(w io.Writer, p *Plan, options RenderOptions) error {
 	if len(p.Changes) > 0 {
 		r.out.WriteByte('\n')
 	}
+	r.section(bad, "CRD upgrades:", crdLines(p.CRDs))
 	r.section(bad, "The service account lacks:", p.Missing)
 	r.section("", "Images:", p.Images)
 	r.line(bold, "", "Plan: "+p.Summary())

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/internal/plan"
@@ -40,6 +41,7 @@ type stage struct {
 	engine    *activate.Engine
 	owner     ownership.Owner
 	options   activate.Options
+	crds      crdsafety.Policy
 	sent      recorder
 }
 
@@ -152,7 +154,7 @@ func (s *stage) compute(ctx context.Context, old, new objects) (*plan.Plan, erro
 	}
 	config.Wrap(s.sent.wrap)
 	in := plan.Input{
-		Client: newClient(s, config), Engine: s.engine, Owner: s.owner, Options: s.options, Prune: true,
+		Client: newClient(s, config), Engine: s.engine, Owner: s.owner, Options: s.options, Prune: true, CRDs: s.crds,
 		Phases: provisioner.ByKind(s.in(new)), Older: provisioner.ByKind(s.in(old)),
 	}
 	if s.account != "" {

@@ -2,7 +2,13 @@
 
 package plan
 
-import "rukpak.io/rukpak/api/v1alpha1"
+import (
+	"fmt"
+
+	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/crdsafety"
+	"rukpak.io/rukpak/internal/plural"
+)
 
 // CountsIn are the counts of the plan that a status sums up, so that they are told in the same words.
 func CountsIn(summary *v1alpha1.PlanSummary) Counts {
@@ -10,4 +16,25 @@ func CountsIn(summary *v1alpha1.PlanSummary) Counts {
 		Add: int(summary.Added), Change: int(summary.Changed), Remove: int(summary.Removed), Keep: int(summary.Kept),
 		Conflict: int(summary.Conflicts), Unchanged: int(summary.Unchanged), Problems: int(summary.Failing),
 	}
+}
+
+// Blocked says why a revision must not be activated, though it is approved: what a new definition would break. It is ""
+// where nothing blocks it.
+func Blocked(summary *v1alpha1.PlanSummary) string {
+	if summary == nil {
+		return ""
+	}
+	count, first := 0, ""
+	for _, finding := range summary.CRDs {
+		if finding.Action != v1alpha1.CRDBlock {
+			continue
+		}
+		if count++; count == 1 {
+			first = crdsafety.Finding{CRD: finding.CRD, Version: finding.Version, Path: finding.Path}.Place() + ": " + finding.Message
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nothing is applied, since the plan has %s about CustomResourceDefinitions that block it, the first: %s", plural.Of(count, "finding"), first)
 }

@@ -14,6 +14,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
@@ -28,6 +29,7 @@ const (
 	maxProblems = 20
 	maxMissing  = 50
 	maxImages   = 50
+	maxCRDs     = 50
 )
 
 // The longest texts of a summary, in bytes. All texts together leave room for the conditions in a status of 64 KiB.
@@ -49,7 +51,11 @@ type planner struct {
 // Plan computes and keeps a plan; see instance.Planner.
 func (p *planner) Plan(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
 	start := time.Now()
-	computed, err := p.compute(ctx, of, all)
+	policy, err := p.crdPolicy(ctx, of.Spec.ProvisionerClassName)
+	if err != nil {
+		return nil, err
+	}
+	computed, err := p.compute(ctx, of, all, policy)
 	p.metrics.Planned(time.Since(start), err)
 	if err != nil {
 		return nil, err
@@ -60,7 +66,7 @@ func (p *planner) Plan(ctx context.Context, of *v1alpha1.InstanceRevision, all [
 	return summary(computed), nil
 }
 
-func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) (*plan.Plan, error) {
+func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision, policy crdsafety.Policy) (*plan.Plan, error) {
 	loaded, err := p.stored.Load(ctx, of)
 	if err != nil {
 		return nil, err
@@ -93,6 +99,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Older:    older,
 		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
 		Prune:    of.Spec.Prune,
+		CRDs:     policy,
 		Reviewer: plan.Account{Reviewer: p.reviewer, Mapper: p.mapper, Namespace: of.Namespace, Name: of.Spec.ServiceAccountName},
 	})
 }
@@ -117,6 +124,7 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 		Kept: int64(of.Counts.Keep), Conflicts: int64(of.Counts.Conflict), Failing: int64(of.Counts.Problems),
 	}
 	room := maxSummary
+	s.CRDs = crdFindings(s, of.CRDs, &room)
 	s.Problems = cut(s, of.ProblemLines(), maxProblems, maxLine, &room)
 	s.MissingPermissions = cut(s, of.Missing, maxMissing, maxLine, &room)
 	for _, change := range of.Changes {

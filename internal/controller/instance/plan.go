@@ -60,6 +60,7 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 	c.looked.Store(w.instance.UID, &look{revision.UID, time.Now()})
 	summary.Against = numberOf(activeOf(w.revisions))
 	summary.Signatures, _ = signaturesOf(w)
+	summary.ClassGeneration = classGeneration(w)
 	if err := c.recordPlan(ctx, revision, summary); err != nil {
 		return err
 	}
@@ -110,6 +111,9 @@ func (c *Controller) planFresh(w *work) (time.Duration, bool) {
 	if signatures, known := signaturesOf(w); known && !equality.Semantic.DeepEqual(signatures, summary.Signatures) {
 		return 0, false // the class asks for others now
 	}
+	if generation := classGeneration(w); generation != 0 && generation != summary.ClassGeneration {
+		return 0, false // its rules about upgrades may be others now
+	}
 	if len(summary.Problems) == 0 && len(summary.MissingPermissions) == 0 {
 		return 0, true
 	}
@@ -140,6 +144,15 @@ func signaturesOf(w *work) (verdicts []v1alpha1.SourceVerdict, known bool) {
 		return nil, true
 	}
 	return w.bundle.Status.Verification.Verdicts, true
+}
+
+// classGeneration is that of the class of the newest revision, 0 if another
+// class is looked at now, as may be in a rollback.
+func classGeneration(w *work) int64 {
+	if w.class == nil || w.class.Name != w.current.Spec.ProvisionerClassName {
+		return 0
+	}
+	return w.class.Generation
 }
 
 func numberOf(revision *v1alpha1.InstanceRevision) int64 {

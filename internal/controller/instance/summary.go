@@ -10,6 +10,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/plan"
 )
 
 // summarise tells in the instance's status how far it has come. held is why
@@ -83,9 +84,14 @@ func setProgressing(conditions status.Conditions, current, active *v1alpha1.Inst
 		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonDenied, fmt.Sprintf("revision %d was denied", current.Spec.Number))
 	case !isTrue(current, v1alpha1.ConditionApproved):
 		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForApproval, fmt.Sprintf("revision %d waits for approval", current.Spec.Number))
+	case current.Status.ActivatedAt == nil && plan.Blocked(current.Status.Plan) != "":
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonUnsafeCRDUpgrade, fmt.Sprintf("revision %d: %s", current.Spec.Number, plan.Blocked(current.Status.Plan)))
 	case isTrue(current, v1alpha1.ConditionFailed):
 		copied := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionFailed)
 		conditions.False(v1alpha1.ConditionProgressing, copied.Reason, copied.Message)
+	case waitsForOthers(current) != nil:
+		why := waitsForOthers(current)
+		conditions.Set(v1alpha1.ConditionProgressing, progressOf(why.Reason), why.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, why.Message))
 	case current != active:
 		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonActivating, fmt.Sprintf("revision %d is being activated", current.Spec.Number))
 	case !isTrue(current, v1alpha1.ConditionHealthy):
@@ -93,6 +99,23 @@ func setProgressing(conditions status.Conditions, current, active *v1alpha1.Inst
 	default:
 		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
 	}
+}
+
+// waitsForOthers is the condition of a revision that is approved and waits for other instances, or nil.
+func waitsForOthers(current *v1alpha1.InstanceRevision) *metav1.Condition {
+	found := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionActive)
+	if found != nil && (found.Reason == v1alpha1.ReasonDependencyNotReady || found.Reason == v1alpha1.ReasonDependencyCycle) {
+		return found
+	}
+	return nil
+}
+
+// progressOf: others become ready by themselves, a circle never ends.
+func progressOf(reason string) metav1.ConditionStatus {
+	if reason == v1alpha1.ReasonDependencyCycle {
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
 }
 
 func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRevision, held *Hold) {

@@ -19,6 +19,12 @@ func state(number int64, conditions ...metav1.Condition) v1alpha1.InstanceRevisi
 	return revision
 }
 
+// unsafe gives a revision a plan with a finding that blocks it.
+func unsafe(revision v1alpha1.InstanceRevision) v1alpha1.InstanceRevision {
+	revision.Status.Plan = &v1alpha1.PlanSummary{CRDs: []v1alpha1.CRDFinding{{Action: v1alpha1.CRDBlock, CRD: "a.b.c"}}}
+	return revision
+}
+
 func yes(conditionType, reason string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: reason}
 }
@@ -85,6 +91,15 @@ func TestStatusTellsHowFarTheNewestRevisionIs(t *testing.T) {
 				state(1, planned, approved, active, healthy), state(2, planned, approved, no("Active", "Collision")),
 			},
 			want:    map[string]string{"Ready": "False Collision", "Progressing": "True Activating", "Approved": "True Approved", "Healthy": "True Healthy"},
+			active:  "app-1",
+			pending: "app-2",
+		},
+		{
+			name: "the plan of a new one blocks it: a person has to do something",
+			revisions: []v1alpha1.InstanceRevision{
+				state(1, planned, approved, active, healthy), unsafe(state(2, planned, approved, no("Active", "UnsafeCRDUpgrade"))),
+			},
+			want:    map[string]string{"Ready": "False UnsafeCRDUpgrade", "Progressing": "False UnsafeCRDUpgrade", "Approved": "True Approved", "Healthy": "True Healthy"},
 			active:  "app-1",
 			pending: "app-2",
 		},

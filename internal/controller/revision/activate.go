@@ -84,6 +84,10 @@ func (c *Controller) explainWaiting(w *work) {
 		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonDenied, "the revision was denied")
 	case !is(w.newest, v1alpha1.ConditionPlanned):
 		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonPlanning, "the revision is being planned")
+	case is(w.newest, v1alpha1.ConditionApproved) && blocked(w.newest) != "":
+		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonUnsafeCRDUpgrade, blocked(w.newest))
+	case w.waits != nil:
+		conditions.False(v1alpha1.ConditionActive, w.waits.reason, w.waits.message)
 	default:
 		conditions.False(v1alpha1.ConditionActive, v1alpha1.ReasonWaitingForApproval, waitingMessage(w.newest))
 	}

@@ -7,13 +7,15 @@ import (
 	"fmt"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/plan"
 )
 
 // choose finds the revision to activate or heal: the newest if it is approved
-// and planned, else the newest that was activated before. A revision that
+// and planned and nothing in the plan blocks it, else the newest that was
+// activated before. A revision that
 // waits, or was denied, never takes the place of what is active.
 func (c *Controller) choose(_ context.Context, w *work) error {
-	if w.newest != nil && allowed(w.newest) {
+	if w.newest != nil && allowed(w.newest) && w.waits == nil {
 		w.target = w.newest
 		return nil
 	}
@@ -26,7 +28,17 @@ func (c *Controller) choose(_ context.Context, w *work) error {
 }
 
 func allowed(revision *v1alpha1.InstanceRevision) bool {
-	return is(revision, v1alpha1.ConditionApproved) && is(revision, v1alpha1.ConditionPlanned) && !is(revision, v1alpha1.ConditionDenied)
+	return is(revision, v1alpha1.ConditionApproved) && is(revision, v1alpha1.ConditionPlanned) && !is(revision, v1alpha1.ConditionDenied) &&
+		blocked(revision) == ""
+}
+
+// blocked says what in the plan keeps a revision from being activated. Once it
+// wrote something that comes too late.
+func blocked(revision *v1alpha1.InstanceRevision) string {
+	if revision.Status.ActivatedAt != nil {
+		return ""
+	}
+	return plan.Blocked(revision.Status.Plan)
 }
 
 // supersede marks the revisions before the target that never wrote anything:

@@ -50,6 +50,7 @@ type work struct {
 	newest    *v1alpha1.InstanceRevision
 	target    *v1alpha1.InstanceRevision // what is activated or healed
 	active    *v1alpha1.InstanceRevision // what was active when this began
+	waits     *wait                      // why the newest is not activated yet, though it may be
 	requeue   time.Duration
 	retry     error
 }
@@ -84,6 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 func (c *Controller) advance(ctx context.Context, w *work) error {
 	steps := []func(context.Context, *work) error{
 		c.decide,
+		c.depend,
 		c.choose,
 		c.activate,
 		c.prune,

@@ -27,6 +27,7 @@ func (c *Controller) Register(mgr ctrl.Manager, watcher *watch.Watcher) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("revision").
 		For(&v1alpha1.BundleInstance{}).
 		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(ofRevision), builder.WithPredicates(predicate.Funcs{DeleteFunc: c.deleted})).
+		Watches(&v1alpha1.BundleInstance{}, handler.EnqueueRequestsFromMapFunc(c.ofDependency)).
 		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(c.ofApproval)).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
 		WatchesRawSource(watcher.Source(ofObject)).
