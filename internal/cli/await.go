@@ -58,10 +58,7 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 			return told, s.blocked(told, ExitFailed)
 		}
 		if !time.Now().Before(deadline) {
-			if line.Kept() && shown == told.String() {
-				told.text = strings.TrimPrefix(told.brief(), told.title+": ") // the log has the rest
-			}
-			return told, s.blocked(told, told.wait)
+			return told, s.blocked(told.after(shown, line), told.wait)
 		}
 		if told.unseen && time.Since(began) < unseenPatience {
 			told.text = "waiting for the manager"
@@ -72,6 +69,14 @@ func (s *session) awaitVerdict(ctx context.Context, name string, g goal, timeout
 			return told, err
 		}
 	}
+}
+
+// after is brief if the log has the rest already.
+func (v verdict) after(shown string, line *progress.Line) verdict {
+	if line.Kept() && shown == v.String() {
+		v.text = strings.TrimPrefix(v.brief(), v.title+": ")
+	}
+	return v
 }
 
 func (s *session) look(ctx context.Context, name string, g goal, decide judgement) (verdict, error) {

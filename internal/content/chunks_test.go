@@ -66,7 +66,7 @@ func TestALargeFileIsReadFromAnywhere(t *testing.T) {
 			n, err := file.ReadAt(got, offset)
 			want := data[min(offset, size):]
 			want = want[:min(len(want), len(got))]
-			if !bytes.Equal(got[:n], want) || (err != nil) != (n < len(got)) || err != nil && err != io.EOF {
+			if !bytes.Equal(got[:n], want) || (err != nil) != (n < len(got)) || err != nil && !errors.Is(err, io.EOF) {
 				t.Fatalf("%d bytes: %d of %d at %d, %v", size, n, len(got), offset, err)
 			}
 		}
@@ -138,7 +138,7 @@ func TestADamagedListOfAGoodFileIsMadeAnew(t *testing.T) {
 	for name, spoil := range map[string]func(list string) error{
 		"Gone": os.Remove, "Damaged": func(list string) error { return rewrite(list, 70) },
 		"Short":         func(list string) error { return os.Truncate(list, 20) },
-		"OfAnotherFile": func(list string) error { return d.putChunks(Sum{1}, []uint64{1}) },
+		"OfAnotherFile": func(string) error { return d.putChunks(Sum{1}, []uint64{1}) },
 	} {
 		if err := spoil(d.chunksPath(sum)); err != nil {
 			t.Fatal(err)

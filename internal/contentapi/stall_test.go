@@ -38,7 +38,7 @@ func TestAClientThatStandsStillIsLeft(t *testing.T) {
 			if _, err := io.WriteString(client, request); err != nil {
 				t.Fatal(err)
 			}
-			<-ended // or the test never ends
+			_ = <-ended // or the test never ends
 		})
 	}
 }

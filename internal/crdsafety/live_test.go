@@ -219,7 +219,7 @@ func TestLiveCustomResourcesAreJudgedAsByTheAPIServer(t *testing.T) {
 	s.await(live, func() error {
 		err := s.admin.Create(t.Context(), s.widget(after, "v1", "probe", `{color: green}`), client.DryRunAll)
 		if !apierrors.IsInvalid(err) {
-			return fmt.Errorf("the new schema is not used yet: %v", err)
+			return fmt.Errorf("the new schema is not used yet: %w", err)
 		}
 		return nil
 	})

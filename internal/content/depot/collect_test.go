@@ -175,13 +175,12 @@ func TestLayersAreKnownAfterARestart(t *testing.T) {
 		}
 		m := newManager(t, place.Open(t))
 		m.disk = disk
-		tree := digest.Digest("")
 		if i == 0 {
-			tree = m.fetch(sample())
+			m.fetch(sample())
 		}
 		d := depot.Open(t.Context(), disk, m.place, depot.Options{Cluster: "cluster-a"})
 		if i == 1 {
-			tree = m.fetchKnown(sample())
+			tree := m.fetchKnown(sample())
 			if err := d.Keep(t.Context(), tree); err != nil {
 				t.Fatal(err)
 			}

@@ -61,7 +61,7 @@ func demandOf(bundle *v1alpha1.Bundle, class *v1alpha1.ProvisionerClass, i int) 
 	resolved := bundle.Status.Sources[i]
 	ref, err := name.NewDigest(resolved.Ref)
 	if err != nil {
-		return nil, refused(bundle, i, v1alpha1.ReasonVerificationNotConfigured, fmt.Errorf("%q is no reference by digest", resolved.Ref))
+		return nil, refused(i, v1alpha1.ReasonVerificationNotConfigured, fmt.Errorf("%q is no reference by digest", resolved.Ref))
 	}
 	rule, ok := ruleFor(asked.Rules, ref.Context().Name())
 	if ok {
@@ -73,7 +73,7 @@ func demandOf(bundle *v1alpha1.Bundle, class *v1alpha1.ProvisionerClass, i int) 
 	if !required(asked) || exempt(asked, &bundle.Spec.Sources[i]) {
 		return nil, nil
 	}
-	return nil, refused(bundle, i, v1alpha1.ReasonVerificationNotConfigured,
+	return nil, refused(i, v1alpha1.ReasonVerificationNotConfigured,
 		fmt.Errorf("ProvisionerClass %q wants every source signed, and none of its spec.verification.rules is about %s", class.Name, rules.Normal(ref.Context().Name())))
 }
 
@@ -84,7 +84,7 @@ func unsigned(bundle *v1alpha1.Bundle, class *v1alpha1.ProvisionerClass, i int) 
 	if asked == nil || !required(asked) || inRegistry(src) || exempt(asked, src) {
 		return nil
 	}
-	return refused(bundle, i, v1alpha1.ReasonVerificationNotConfigured,
+	return refused(i, v1alpha1.ReasonVerificationNotConfigured,
 		fmt.Errorf("ProvisionerClass %q wants every source signed, and a source of the kind %q cannot be; use oci, or have the kind listed in its spec.verification.exemptKinds", class.Name, kindName(src)))
 }
 
@@ -141,7 +141,7 @@ func exempt(asked *v1alpha1.ClassVerification, src *v1alpha1.BundleSource) bool 
 }
 
 // refused makes an error that stays until class or spec change, which are watched.
-func refused(bundle *v1alpha1.Bundle, i int, reason string, err error) error {
+func refused(i int, reason string, err error) error {
 	return &source.Error{Kind: source.Terminal, Reason: reason, Err: fmt.Errorf("spec.sources[%d]: %w", i, err)}
 }
 

@@ -82,7 +82,7 @@ func (f *fetch) judge(ctx context.Context, d demand) (v1alpha1.SourceVerdict, er
 	recorded := f.bundle.Status.Sources[d.Source]
 	place, ok := f.opened[d.Source].(signed)
 	if !ok {
-		return v1alpha1.SourceVerdict{}, refused(f.bundle, int(d.Source), v1alpha1.ReasonVerificationNotConfigured,
+		return v1alpha1.SourceVerdict{}, refused(int(d.Source), v1alpha1.ReasonVerificationNotConfigured,
 			fmt.Errorf("%s: a source of the kind %q cannot be signed", d.By, f.kinds[d.Source]))
 	}
 	content := digest.Digest(recorded.Digest)

@@ -89,16 +89,21 @@ func setProgressing(conditions status.Conditions, current, active *v1alpha1.Inst
 	case isTrue(current, v1alpha1.ConditionFailed):
 		copied := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionFailed)
 		conditions.False(v1alpha1.ConditionProgressing, copied.Reason, copied.Message)
-	case waitsForOthers(current) != nil:
-		why := waitsForOthers(current)
-		conditions.Set(v1alpha1.ConditionProgressing, progressOf(why.Reason), why.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, why.Message))
 	case current != active:
-		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonActivating, fmt.Sprintf("revision %d is being activated", current.Spec.Number))
+		setActivating(conditions, current)
 	case !isTrue(current, v1alpha1.ConditionHealthy):
 		conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonInProgress, fmt.Sprintf("revision %d is active; its objects are on their way", current.Spec.Number))
 	default:
 		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
 	}
+}
+
+func setActivating(conditions status.Conditions, current *v1alpha1.InstanceRevision) {
+	if why := waitsForOthers(current); why != nil {
+		conditions.Set(v1alpha1.ConditionProgressing, progressOf(why.Reason), why.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, why.Message))
+		return
+	}
+	conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonActivating, fmt.Sprintf("revision %d is being activated", current.Spec.Number))
 }
 
 // waitsForOthers is the condition of a revision that is approved and waits for other instances, or nil.

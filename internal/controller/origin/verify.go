@@ -178,7 +178,7 @@ func (m material) configMap(ctx context.Context, ref *v1alpha1.KeyReference, fie
 func (m material) secret(ctx context.Context, ref *v1alpha1.KeyReference, field string) ([]byte, error) {
 	found, err := m.opener.readSecret(ctx, m.namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return nil, m.wrong(field, fmt.Errorf("Secret %q does not exist in namespace %q", ref.Name, m.namespace))
+		return nil, m.wrong(field, fmt.Errorf("Secret %q does not exist in namespace %q", ref.Name, m.namespace)) //nolint:staticcheck // the name of a kind
 	}
 	if err != nil {
 		return nil, err
@@ -186,5 +186,5 @@ func (m material) secret(ctx context.Context, ref *v1alpha1.KeyReference, field 
 	if data, ok := found.Data[ref.Key]; ok {
 		return data, nil
 	}
-	return nil, m.wrong(field, fmt.Errorf("Secret %q in namespace %q has no key %q", ref.Name, m.namespace, ref.Key))
+	return nil, m.wrong(field, fmt.Errorf("Secret %q in namespace %q has no key %q", ref.Name, m.namespace, ref.Key)) //nolint:staticcheck // the name of a kind
 }

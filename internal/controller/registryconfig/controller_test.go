@@ -174,7 +174,7 @@ func TestRulesOfObjectsComeIntoForceAndGo(t *testing.T) {
 		return func(ctx context.Context) error {
 			e, err := r.primary(ctx, "come.example.com/app:1")
 			if err != nil || e.Reference.Name() != want {
-				return fmt.Errorf("got %v, %v", e, err)
+				return fmt.Errorf("got %v, %w", e, err)
 			}
 			return nil
 		}
@@ -213,7 +213,7 @@ func TestSecretsAreFollowed(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		e, err := r.primary(ctx, "follow.example.com/app:1")
 		if err != nil || e.Problem == nil {
-			return fmt.Errorf("the endpoint is used all the same: %v, %v", e, err)
+			return fmt.Errorf("the endpoint is used all the same: %v, %w", e, err)
 		}
 		return nil
 	})
@@ -234,7 +234,7 @@ func TestSecretsAreFollowed(t *testing.T) {
 		return func(ctx context.Context) error {
 			e, err := r.primary(ctx, "follow.example.com/app:1")
 			if err != nil || e.Problem != nil || len(e.Logins) != 1 || e.Logins[0].Password != want {
-				return fmt.Errorf("got %+v, %v", e, err)
+				return fmt.Errorf("got %+v, %w", e, err)
 			}
 			if e.CA == nil || e.Certificate == nil || e.Proxy == nil || e.Proxy.Password != "p" {
 				return fmt.Errorf("something is missing: %+v", e)
@@ -301,7 +301,7 @@ func TestObjectsOverrideFilesOfTheNode(t *testing.T) {
 		return func(ctx context.Context) error {
 			_, err := r.primary(ctx, ref)
 			if _, is := errors.AsType[*rules.BlockedError](err); is != want {
-				return fmt.Errorf("%s: got %v", ref, err)
+				return fmt.Errorf("%s: got %w", ref, err)
 			}
 			return nil
 		}

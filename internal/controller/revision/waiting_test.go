@@ -9,6 +9,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -35,6 +36,7 @@ func (s *stage) run() {
 	s.Helper()
 	mgr, err := ctrl.NewManager(s.env.Config(), ctrl.Options{
 		Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Controller: config.Controller{SkipNameValidation: new(true)}, // each test has a manager of its own
 	})
 	s.must(err)
 	s.control.Client = mgr.GetClient()

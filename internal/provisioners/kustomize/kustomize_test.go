@@ -130,7 +130,7 @@ func TestBadInputIsNamed(t *testing.T) {
 	}{
 		{"unknown option", layered(), "", `{"patchs":[]}`, `config: unknown field "patchs": there are path, components, namespace, namePrefix`},
 		{"option in another case", layered(), "", `{"nameprefix":"x"}`, `config: unknown field "nameprefix": there are `},
-		{"option of an option", layered(), "", `{"images":[{"nmae":"x"}]}`, `config: unknown field "images[0].nmae": there are `},
+		{"option of an option", layered(), "", `{"images":[{"naem":"x"}]}`, `config: unknown field "images[0].naem": there are `},
 		{"no object", layered(), "", `["x"]`, `config: `},
 		{"unknown restrictor", layered(), `{"loadRestrictor":"none"}`, "", `parameters: loadRestrictor is "none": it may be RootOnly or None`},
 		{"folder that is not there", layered(), "", `{"path":"overlays/prod"}`, `config: path: there is no folder "overlays/prod" in the content`},

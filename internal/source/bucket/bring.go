@@ -138,9 +138,9 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	switch {
 	case r.read > r.object.size:
 		return 0, &partError{r.object.key, r.read, r.object.size, errMore}
-	case err == io.EOF && r.read < r.object.size: //nolint:errorlint // only the end itself
+	case err == io.EOF && r.read < r.object.size: // only the end itself
 		return n, &partError{r.object.key, r.read, r.object.size, io.ErrUnexpectedEOF}
-	case err != nil && err != io.EOF: //nolint:errorlint // as above
+	case err != nil && err != io.EOF:
 		return n, &partError{r.object.key, r.read, r.object.size, cause(r.ctx, err)}
 	}
 	return n, err

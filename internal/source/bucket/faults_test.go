@@ -65,7 +65,7 @@ func TestFaultsOfServicesAreClassifiedAndHeal(t *testing.T) {
 		"ListingEscapes": {fault.Rule{Path: listings, Action: fault.Replace([]byte("<ListBucketResult><Contents><Key>folder/../../a</Key><Size>1</Size><ETag>e</ETag></Contents></ListBucketResult>"))}, source.ReasonUnsafeContent, source.Terminal, `entry "folder/../../a"`},
 		"ListingIsEmpty": {fault.Rule{Path: listings, Action: fault.Replace([]byte("<ListBucketResult></ListBucketResult>"))}, source.ReasonEmptyContent, source.Waiting, "there is no object"},
 		"MovedSomewhere": {fault.Rule{Action: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-			http.Redirect(w, r, "http://169.254.169.254/", 307)
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusTemporaryRedirect)
 		}}, source.ReasonSourceError, source.Waiting, "307"},
 		"ListingIsBroken": {fault.Rule{Path: listings, Action: fault.Truncate(100)}, source.ReasonSourceUnreachable, source.Transient, ""},
 	} {

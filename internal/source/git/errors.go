@@ -151,15 +151,10 @@ func (a *at) describe(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		text = failed.Err.Error()
 	}
-	answer, refused := errors.AsType[*statusError](err)
+	if answer, refused := errors.AsType[*statusError](err); refused {
+		return text + a.hint(answer)
+	}
 	switch {
-	case refused && answer.moved:
-	case refused && answer.code == http.StatusUnauthorized && !a.source.Credentials.forHTTP():
-		text += "; give credentials in a Secret that secretRef names"
-	case refused && (answer.code == http.StatusUnauthorized || answer.code == http.StatusForbidden):
-		text += "; the credentials in the Secret do not open this repository"
-	case refused && answer.code == http.StatusNotFound:
-		text += "; many servers say that also of repositories that the credentials do not open"
 	case is[*tls.CertificateVerificationError](err):
 		text += "; if it has an authority of its own, give that in the key " + keyCA + " of the Secret that secretRef names"
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
@@ -169,6 +164,20 @@ func (a *at) describe(err error) string {
 		text += " (the answer ends too early)"
 	}
 	return text
+}
+
+// hint says what an answer may mean.
+func (a *at) hint(answer *statusError) string {
+	switch {
+	case answer.moved:
+	case answer.code == http.StatusUnauthorized && !a.source.Credentials.forHTTP():
+		return "; give credentials in a Secret that secretRef names"
+	case answer.code == http.StatusUnauthorized, answer.code == http.StatusForbidden:
+		return "; the credentials in the Secret do not open this repository"
+	case answer.code == http.StatusNotFound:
+		return "; many servers say that also of repositories that the credentials do not open"
+	}
+	return ""
 }
 
 // maxText is how much of a server's words an error repeats.

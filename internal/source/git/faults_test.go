@@ -67,7 +67,9 @@ func TestFaultsOfServersAreClassifiedAndHeal(t *testing.T) {
 		"EmptyPack":        {fault.Rule{Path: packs, Action: answer("result", "000dpackfile\n0025\x01PACK\x00\x00\x00\x02\x00\x00\x00\x00"+"\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"+"0000")}, transient, source.ReasonContentMismatch, "the commit"},
 		"ErrorOnTheBand":   {fault.Rule{Path: packs, Action: answer("result", "000dpackfile\n0013\x03out of memory0000")}, transient, source.ReasonSourceError, "out of memory"},
 		"UnknownBand":      {fault.Rule{Path: packs, Action: answer("result", "000dpackfile\n0006\x09x0000")}, transient, source.ReasonSourceError, "no band 9"},
-		"PostRedirected":   {fault.Rule{Path: packs, Action: func(w http.ResponseWriter, r *http.Request, _ http.Handler) { http.Redirect(w, r, "/other", 307) }}, waiting, source.ReasonSourceError, "307"},
+		"PostRedirected": {fault.Rule{Path: packs, Action: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		}}, waiting, source.ReasonSourceError, "307"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)

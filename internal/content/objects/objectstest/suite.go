@@ -131,7 +131,12 @@ func testObjects(t *testing.T, place Place) {
 	if got := list(t, one); len(got) != len(want) {
 		t.Errorf("it holds %q", got)
 	}
-	for name := range want {
+	testRemoval(t, one, two, want)
+}
+
+func testRemoval(t *testing.T, one, two objects.Backend, held map[string][]byte) {
+	t.Helper()
+	for name := range held {
 		if err := one.Delete(t.Context(), name); err != nil {
 			t.Error(err)
 		}
