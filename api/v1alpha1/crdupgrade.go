@@ -29,6 +29,7 @@ const ReasonUnsafeCRDUpgrade = "UnsafeCRDUpgrade"
 type CRDUpgradePolicy struct {
 	// default is the action of the rules that are not listed. Not set means
 	// Allow for description, Warn for customResourceUnread, Block for all others.
+	// A class without any policy blocks no rollback: it warns.
 	// +optional
 	Default CRDAction `json:"default,omitempty"`
 	// rules with an action of their own.

@@ -22,11 +22,15 @@ const (
 	maxCRDsRoom = maxSummary / 2 // of the summary, so that other problems are seen too
 )
 
-// crdPolicy is that of a class as it is now. A class that is gone has the defaults.
-func (p *planner) crdPolicy(ctx context.Context, name string) (crdsafety.Policy, error) {
-	class := &v1alpha1.ProvisionerClass{}
-	if err := p.client.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
-		return nil, client.IgnoreNotFound(err)
+// crdPolicy is that of a revision's class as it is now. A class that says nothing, or is gone, has the defaults; these do not
+// stand in the way of a rollback, which takes back what an upgrade brought, and is what one does when things are broken.
+func (p *planner) crdPolicy(ctx context.Context, of *v1alpha1.InstanceRevision) (crdsafety.Policy, error) {
+	class, name := &v1alpha1.ProvisionerClass{}, of.Spec.ProvisionerClassName
+	if err := p.client.Get(ctx, types.NamespacedName{Name: name}, class); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if class.Spec.CRDUpgrade == nil && of.Spec.RollbackOf != nil {
+		return crdsafety.ParsePolicy(string(crdsafety.Warn), map[string]string{string(crdsafety.Description): string(crdsafety.Allow)})
 	}
 	if class.Spec.CRDUpgrade == nil {
 		return nil, nil

@@ -67,11 +67,17 @@ func TestPolicyOfAClass(t *testing.T) {
 	for _, test := range []struct {
 		class, want string
 		broken      string
+		rollback    bool
 	}{
-		{"plain", "Block Block", ""}, {"gone", "Block Block", ""}, {"lenient", "Block Warn", ""},
-		{"older", "", `ProvisionerClass "older": spec.crdUpgrade: unknown rule "later": known are scope,`},
+		{"plain", "Block Block", "", false}, {"gone", "Block Block", "", false}, {"lenient", "Block Warn", "", false},
+		{"plain", "Warn Warn", "", true}, {"gone", "Warn Warn", "", true}, {"lenient", "Block Warn", "", true},
+		{"older", "", `ProvisionerClass "older": spec.crdUpgrade: unknown rule "later": known are scope,`, false},
 	} {
-		policy, err := p.crdPolicy(t.Context(), test.class)
+		of := &v1alpha1.InstanceRevision{Spec: v1alpha1.InstanceRevisionSpec{ProvisionerClassName: test.class}}
+		if test.rollback {
+			of.Spec.RollbackOf = new(int64(1))
+		}
+		policy, err := p.crdPolicy(t.Context(), of)
 		if err != nil || test.broken != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), test.broken) || test.broken == "" {
 				t.Errorf("%s: %v, want %q", test.class, err, test.broken)

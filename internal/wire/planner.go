@@ -51,7 +51,7 @@ type planner struct {
 // Plan computes and keeps a plan; see instance.Planner.
 func (p *planner) Plan(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
 	start := time.Now()
-	policy, err := p.crdPolicy(ctx, of.Spec.ProvisionerClassName)
+	policy, err := p.crdPolicy(ctx, of)
 	if err != nil {
 		return nil, err
 	}

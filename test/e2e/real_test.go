@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,6 +59,19 @@ func build(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// warnOfCRDs lets the class warn of what new definitions would break.
+func (a *tenant) warnOfCRDs() {
+	a.t.Helper()
+	class := &v1alpha1.ProvisionerClass{}
+	if err := a.client.Get(a.t.Context(), types.NamespacedName{Name: a.get("app").Spec.Bundle.ProvisionerClassName}, class); err != nil {
+		a.t.Fatal(err)
+	}
+	class.Spec.CRDUpgrade = &v1alpha1.CRDUpgradePolicy{Default: v1alpha1.CRDWarn}
+	if err := a.client.Update(a.t.Context(), class); err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // pushWithORAS publishes the files of a folder as an ORAS user would: one layer
@@ -156,6 +170,9 @@ func TestRealBundlesLiveTheirWholeLife(t *testing.T) {
 					// An API server keeps a version that it once stored, so the definition has to be made anew, which
 					// costs nothing while it has no custom resources.
 					a.update("app", func(i *v1alpha1.BundleInstance) { i.Spec.Strategy.RecreateImmutable = true })
+					// Other definitions get rules that live custom resources could break, which the class has to allow.
+					a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnsafeCRDUpgrade)
+					a.warnOfCRDs()
 				}
 				a.ready("app")
 				one := int64(1)
