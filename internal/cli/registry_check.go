@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,9 +81,11 @@ func (v *registryCheckVerb) run(ctx context.Context, ref string) error {
 	}
 	said, found := checked{Reference: ref}, false
 	for _, tried := range all {
-		one := checkedEndpoint{URL: endpointURL(tried.Endpoint), Mirror: tried.Endpoint.Mirror, Digest: string(tried.Digest), Millis: tried.Took.Milliseconds()}
+		asked := *tried.Endpoint
+		asked.PlainHTTP = asked.PlainHTTP || v.insecure && !asked.Mirror
+		one := checkedEndpoint{URL: endpointURL(&asked), Mirror: tried.Endpoint.Mirror, Digest: string(tried.Digest), Millis: tried.Took.Milliseconds()}
 		if tried.Err != nil {
-			one.Reason, one.Error = source.ReasonOf(tried.Err), tried.Err.Error()
+			one.Reason, one.Error = source.ReasonOf(tried.Err), strings.Replace(tried.Err.Error(), "set insecure to allow that", "--insecure allows that", 1)
 		} else {
 			found = true
 		}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rukpak.io/rukpak/internal/cli/table"
+	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/registry/rules"
 )
 
@@ -34,6 +36,7 @@ type explainedEndpoint struct {
 	Origins    rules.Origins `json:"origins"`
 	Proxy      string        `json:"proxyURL,omitempty"`
 	NoProxy    []string      `json:"noProxy,omitempty"`
+	Direct     bool          `json:"direct,omitempty"` // there is a proxy, and it is not gone through
 	Skipped    string        `json:"skipped,omitempty"`
 	Problem    string        `json:"problem,omitempty"`
 }
@@ -109,8 +112,10 @@ func explainEndpoint(set *rules.Set, e *rules.Endpoint) explainedEndpoint {
 		PlainHTTP: e.PlainHTTP, SkipVerify: e.SkipVerify,
 		Origins: e.Origins, Skipped: e.Skipped,
 	}
-	if e.Proxy != nil {
-		said.Proxy, said.NoProxy = e.Proxy.URL, e.Proxy.NoProxy
+	if server, err := url.Parse(said.URL); err == nil && e.Proxy != nil {
+		if said.Direct = !reach.Proxied(e.Proxy, server); !said.Direct {
+			said.Proxy, said.NoProxy = e.Proxy.URL, e.Proxy.NoProxy
+		}
 	}
 	if e.Problem != nil {
 		said.Problem = e.Problem.Error()
@@ -204,6 +209,9 @@ func trustText(e explainedEndpoint) string {
 }
 
 func proxyText(e explainedEndpoint) string {
+	if e.Direct {
+		return "none (noProxy or loopback)"
+	}
 	if e.Proxy == "" {
 		return "environment"
 	}

@@ -194,6 +194,16 @@ func poolOf(roots *x509.CertPool, more []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
+// Proxied tells whether a server is reached through a proxy: one on the loopback address never is, nor one of NoProxy.
+func Proxied(p *rules.Proxy, server *url.URL) bool {
+	through, err := proxyFunc(p)
+	if err != nil {
+		return false
+	}
+	found, err := through(&http.Request{URL: server})
+	return err == nil && found != nil
+}
+
 func proxyFunc(p *rules.Proxy) (func(*http.Request) (*url.URL, error), error) {
 	address, err := url.Parse(p.URL)
 	if err != nil || address.Host == "" {
