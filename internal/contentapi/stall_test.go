@@ -38,7 +38,9 @@ func TestAClientThatStandsStillIsLeft(t *testing.T) {
 			if _, err := io.WriteString(client, request); err != nil {
 				t.Fatal(err)
 			}
-			_ = <-ended // or the test never ends
+			if err := <-ended; err == nil { // or the test never ends
+				t.Error("a client that stands still is served without an error")
+			}
 		})
 	}
 }

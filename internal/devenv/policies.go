@@ -35,7 +35,7 @@ func (e *Env) awaitPolicies(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the admission policies are not in force after %s: an approval in another's name gave %v, a bundle %w", policyTime, refusal, failure)
+			return fmt.Errorf("the admission policies are not in force after %s: an approval in another's name gave %v, a bundle %v", policyTime, refusal, failure) //nolint:errorlint // either may be nil
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
