@@ -33,7 +33,10 @@ func (r *Report) table() string {
 // asMarkdown is the report for docs/benchmarks.md.
 func (r *Report) asMarkdown() string {
 	var out strings.Builder
-	line := func(cells []string) { out.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line := func(cells []string) { // a bar in a cell would begin the next one
+		escaped := strings.ReplaceAll(strings.Join(cells, "\n"), "|", `\|`)
+		out.WriteString("| " + strings.ReplaceAll(escaped, "\n", " | ") + " |\n")
+	}
 	line(headings)
 	out.WriteString("|" + strings.Repeat("---|", len(headings)) + "\n")
 	for _, row := range r.Rows {
