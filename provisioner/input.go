@@ -3,7 +3,9 @@
 package provisioner
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -83,4 +85,28 @@ func Join(faults []*InputError) error {
 		return joined[0]
 	}
 	return errors.Join(joined...)
+}
+
+// TakesNone is for a provisioner without parameters or configuration: it refuses any field in a JSON object, naming the
+// first ones. what is "parameters" or "config".
+func TakesNone(id, what string, raw json.RawMessage) error {
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return &InputError{File: what, Reason: "is not a JSON object; " + id + " takes none, leave it out"}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	var names []string
+	for name := range fields {
+		names = append(names, strconv.Quote(name))
+	}
+	slices.Sort(names)
+	if len(names) > 5 {
+		names = append(names[:5], "...")
+	}
+	return &InputError{File: what, Reason: "unknown field " + strings.Join(names, ", ") + ": " + id + " takes none, leave it out"}
 }

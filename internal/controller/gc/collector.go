@@ -39,19 +39,26 @@ func (c *Collector) NeedLeaderElection() bool { return false }
 
 // Start collects until ctx ends.
 func (c *Collector) Start(ctx context.Context) error {
-	ticker := time.NewTicker(c.Interval)
+	every(ctx, c.Interval, c.Log, "content store", c.Collect)
+	return nil
+}
+
+// every collects a store at intervals until ctx ends.
+func every[C any](ctx context.Context, interval time.Duration, log logr.Logger, store string, collect func(context.Context) (C, error)) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
-			collected, err := c.Collect(ctx)
-			if err != nil {
-				c.Log.Error(err, "content store not collected; tried again later")
-				continue
-			}
-			c.Log.V(1).Info("content store collected", "removed", fmt.Sprintf("%+v", collected))
+		}
+		collected, err := collect(ctx)
+		switch {
+		case err == nil:
+			log.V(1).Info(store+" collected", "removed", fmt.Sprintf("%+v", collected))
+		case ctx.Err() == nil:
+			log.Error(err, store+" not collected; tried again later")
 		}
 	}
 }

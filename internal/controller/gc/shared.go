@@ -39,21 +39,8 @@ type SharedCollector struct {
 
 // Start collects until ctx ends.
 func (c *SharedCollector) Start(ctx context.Context) error {
-	ticker := time.NewTicker(c.Interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			collected, err := c.Collect(ctx)
-			if err != nil && ctx.Err() == nil {
-				c.Log.Error(err, "shared store not collected; tried again later")
-				continue
-			}
-			c.Log.V(1).Info("shared store collected", "removed", fmt.Sprintf("%+v", collected))
-		}
-	}
+	every(ctx, c.Interval, c.Log, "shared store", c.Collect)
+	return nil
 }
 
 // Collect removes once what no Bundle names, and has brought back what is missing.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -205,7 +206,7 @@ func (r *reach) scan(name, field string, value any) {
 			r.scan(name, field, item)
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(value) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
 			if !slices.Contains(free, key) {
 				r.scan(name, joinField(field, key), value[key])
 			}
@@ -245,13 +246,4 @@ func joinField(field, key string) string {
 		return key
 	}
 	return field + "." + key
-}
-
-func sortedKeys(fields map[string]any) []string {
-	var keys []string
-	for key := range fields {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

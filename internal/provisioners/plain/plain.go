@@ -35,12 +35,10 @@
 package plain
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,7 +74,7 @@ func (*Provisioner) ID() string { return ID }
 
 // Validate checks that there are no parameters and, unless content is nil, that there is at least one manifest file.
 func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error {
-	if err := takesNone("parameters", parameters); err != nil {
+	if err := provisioner.TakesNone(ID, "parameters", parameters); err != nil {
 		return err
 	}
 	if content == nil {
@@ -91,10 +89,10 @@ func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json
 
 // Render reads all manifest files and puts their objects into phases by kind.
 func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
-	if err := takesNone("parameters", req.Parameters); err != nil {
+	if err := provisioner.TakesNone(ID, "parameters", req.Parameters); err != nil {
 		return provisioner.Result{}, err
 	}
-	if err := takesNone("config", req.Config); err != nil {
+	if err := provisioner.TakesNone(ID, "config", req.Config); err != nil {
 		return provisioner.Result{}, err
 	}
 	found, err := findFiles(ctx, req.Content)
@@ -116,31 +114,6 @@ func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provis
 		objects = append(objects, one.object)
 	}
 	return provisioner.Result{Phases: provisioner.ByKind(objects), Notes: notes(found, collector)}, nil
-}
-
-// takesNone refuses any field in a JSON object, naming the first ones.
-func takesNone(what string, raw json.RawMessage) error {
-	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
-		return nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return &provisioner.InputError{File: what, Reason: "is not a JSON object; " + ID + " takes none, leave it out"}
-	}
-	if len(fields) == 0 {
-		return nil
-	}
-	var names []string
-	for name := range fields {
-		names = append(names, fmt.Sprintf("%q", name))
-	}
-	slices.Sort(names)
-	if len(names) > 5 {
-		names = append(names[:5], "...")
-	}
-	return &provisioner.InputError{
-		File: what, Reason: fmt.Sprintf("unknown field %s: %s takes none, leave it out", strings.Join(names, ", "), ID),
-	}
 }
 
 func notes(found files, c *collector) string {

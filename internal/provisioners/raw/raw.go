@@ -16,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"rukpak.io/rukpak/provisioner"
 )
@@ -38,7 +36,7 @@ func (*Provisioner) ID() string { return ID }
 
 // Validate checks that there are no parameters and, unless content is nil, that there is a file.
 func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error {
-	if err := takesNone("parameters", parameters); err != nil || content == nil {
+	if err := provisioner.TakesNone(ID, "parameters", parameters); err != nil || content == nil {
 		return err
 	}
 	_, err := count(ctx, content)
@@ -47,7 +45,7 @@ func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json
 
 // Render says that nothing is to be applied.
 func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
-	if err := errors.Join(takesNone("parameters", req.Parameters), takesNone("config", req.Config)); err != nil {
+	if err := errors.Join(provisioner.TakesNone(ID, "parameters", req.Parameters), provisioner.TakesNone(ID, "config", req.Config)); err != nil {
 		return provisioner.Result{}, err
 	}
 	files, err := count(ctx, req.Content)
@@ -71,23 +69,4 @@ func count(ctx context.Context, content fs.FS) (files int, err error) {
 		return 0, &provisioner.InputError{Reason: "there is no file in it"}
 	}
 	return files, err
-}
-
-// takesNone refuses any field in a JSON object.
-func takesNone(what string, raw json.RawMessage) error {
-	var fields map[string]json.RawMessage
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return &provisioner.InputError{File: what, Reason: "is not a JSON object; " + ID + " takes none, leave it out"}
-		}
-	}
-	var names []string
-	for name := range fields {
-		names = append(names, fmt.Sprintf("%q", name))
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	slices.Sort(names)
-	return &provisioner.InputError{File: what, Reason: fmt.Sprintf("unknown field %s: %s takes none, leave it out", strings.Join(names[:min(len(names), 5)], ", "), ID)}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -53,26 +52,13 @@ func (f *Fetcher) client(ctx context.Context, h *hop, auth authn.Authenticator) 
 // enter tries each set of credentials in turn until an endpoint shows content:
 // without that, "not found" would say nothing about what stands beside it.
 func (f *Fetcher) enter(ctx context.Context, h *hop, content name.Digest) (*client, error) {
-	var first error
-	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+	return tryEach(ctx, h, func(auth authn.Authenticator) (*client, error) {
 		client, err := f.client(ctx, h, auth)
 		if err == nil {
 			_, err = client.manifest(ctx, content.DigestStr())
 		}
-		if err == nil {
-			return client, nil
-		}
-		if first == nil {
-			first = err
-		}
-		if ctx.Err() != nil || !refused(err) {
-			break
-		}
-	}
-	if denied(first) {
-		return nil, &accessError{tried: len(h.credentials), err: first}
-	}
-	return nil, first
+		return client, err
+	})
 }
 
 // unfitError is about bytes that are not what they should be.

@@ -57,15 +57,24 @@ func (e *accessError) Unwrap() error { return e.err }
 // anonymously, until the registry lets one pass. What it gives is a puller
 // that was let in, or the error that the first set met.
 func (f *Fetcher) withCredentials(ctx context.Context, h *hop, do func(context.Context, *remote.Puller) error) (*remote.Puller, error) {
-	var first error
-	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+	return tryEach(ctx, h, func(auth authn.Authenticator) (*remote.Puller, error) {
 		puller, err := remote.NewPuller(f.remoteOptions(h, auth)...)
 		if err != nil {
 			return nil, err
 		}
-		err = f.inTime(ctx, puller, do)
+		return puller, f.inTime(ctx, puller, do)
+	})
+}
+
+// tryEach tries each set of credentials in turn, and then none, until one is let
+// in. The error is that of the first.
+func tryEach[T any](ctx context.Context, h *hop, try func(authn.Authenticator) (T, error)) (T, error) {
+	var first error
+	var none T
+	for _, auth := range append(slices.Clone(h.credentials), authn.Anonymous) {
+		in, err := try(auth)
 		if err == nil {
-			return puller, nil
+			return in, nil
 		}
 		if first == nil {
 			first = err
@@ -75,9 +84,9 @@ func (f *Fetcher) withCredentials(ctx context.Context, h *hop, do func(context.C
 		}
 	}
 	if denied(first) {
-		return nil, &accessError{tried: len(h.credentials), err: first}
+		return none, &accessError{tried: len(h.credentials), err: first}
 	}
-	return nil, first
+	return none, first
 }
 
 // inTime bounds what a registry can make of a few small requests.
