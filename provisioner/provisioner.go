@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"io/fs"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,7 +31,8 @@ type Provisioner interface {
 	Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error
 
 	// Render gives the objects that a request stands for. It is pure: the same request gives the same result, byte for
-	// byte, at any time and on any machine. Errors are as in Validate. Content without any object is bad input, never a
+	// byte, at any time and on any machine, unless Result.Varies says otherwise. RukPak renders once for each revision and
+	// keeps the result, so that what varies does so before the approval and not after it. Errors are as in Validate. Content without any object is bad input, never a
 	// Result without objects, since activating that would remove all that is there, unless Result.Nothing says that it is
 	// meant.
 	Render(ctx context.Context, req Request) (Result, error)
@@ -49,24 +49,32 @@ type Request struct {
 	Parameters json.RawMessage
 	// Config is the configuration of the instance, a JSON object; nil if it has none.
 	Config json.RawMessage
+	// Revision is the number of the revision that is made of the result, from 1.
+	Revision int64
+	// Upgrade says that a revision of the instance has been active before.
+	Upgrade bool
+	// Cluster says what the cluster is like.
+	Cluster Cluster
+	// Reader reads the cluster as the instance's service account. It is nil where there is no cluster, as in
+	// "rukpak render"; then nothing is found.
+	Reader Reader
 }
 
 // Result is what a request renders to.
 type Result struct {
-	// Phases in the order of their activation; teardown goes the other way. Each object occurs once in all of them,
-	// and has apiVersion, kind and name. ByKind makes phases for content that knows no order of its own.
+	// Phases in the order of their activation; teardown goes the other way. Each object occurs once in all of them, but
+	// for tasks (see Phase.On), and has apiVersion, kind and name. ByKind makes phases for content that knows no order of
+	// its own.
 	Phases []Phase
 	// Nothing says that there are no objects on purpose: the content is there to be read, and what is approved is the
 	// content itself.
 	Nothing bool
 	// Notes tell people what they should know, such as files that were left out. RukPak keeps at most 4,096 bytes.
 	Notes string
-}
-
-// Phase is a set of objects which do not depend on one another, so that all of them can be activated at once.
-type Phase struct {
-	// Name is for people: short, lower case, unique within a result.
-	Name string
-	// Objects are plain values of JSON, as encoding/json gives them to unstructured: int64 or float64 for numbers.
-	Objects []*unstructured.Unstructured
+	// ConfigSchema is a JSON Schema of the configurations that the content takes, for people and their editors; nil if
+	// it has none. Render has checked Config against it.
+	ConfigSchema json.RawMessage
+	// Varies says what may come out differently when the same request is rendered again, such as "templates/secret.yaml
+	// calls randAlphaNum"; one line each, sorted. A result that is repeated byte for byte has none.
+	Varies []string
 }

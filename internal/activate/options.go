@@ -6,10 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // AnnotationPrune on a live object keeps it from being deleted by Prune and Teardown, if its value is "disabled".
-const AnnotationPrune = "rukpak.io/prune"
+const AnnotationPrune = provisioner.AnnotationPrune
 
 // Options say how far a call may go. The zero value takes nothing from others and deletes nothing to change it.
 type Options struct {

@@ -38,8 +38,9 @@ type document struct {
 }
 
 type phase struct {
-	Name    string            `json:"name"`
-	Objects []json.RawMessage `json:"objects"`
+	Name    string               `json:"name"`
+	On      []provisioner.Moment `json:"on,omitempty"`
+	Objects []json.RawMessage    `json:"objects"`
 }
 
 // Objects lists the objects of all phases, in order. They are those of the set, not copies.
@@ -54,7 +55,7 @@ func (s Set) Objects() []*unstructured.Unstructured {
 // Encode gives the canonical bytes: JSON with sorted keys, a line for each object, phases in order, the objects of a
 // phase sorted by identity. The same objects in the same phases give the same bytes, in whatever order the provisioner
 // put them into a phase. It fails on a set without objects, an object without kind or name, two objects with one
-// identity (a *provisioner.InputError), and more than MaxBytes. A set with Content has no objects.
+// identity that are not both tasks (a *provisioner.InputError), and more than MaxBytes. A set with Content has no objects.
 func (s Set) Encode() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -87,7 +88,15 @@ func encodePhase(out *bytes.Buffer, p provisioner.Phase) error {
 	if err != nil {
 		return err
 	}
-	out.WriteString("\n{\"name\":" + string(name) + ",\"objects\":[\n")
+	out.WriteString("\n{\"name\":" + string(name))
+	if len(p.On) > 0 {
+		moments, err := json.Marshal(p.On)
+		if err != nil {
+			return err
+		}
+		out.WriteString(",\"on\":" + string(moments))
+	}
+	out.WriteString(",\"objects\":[\n")
 	objects := slices.Clone(p.Objects)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return ownership.IDOf(a).Compare(ownership.IDOf(b))
@@ -114,11 +123,16 @@ func tooLarge(size int) error {
 // check finds what makes a set ambiguous or dangerous to activate.
 func (s Set) check() error {
 	seen := map[ownership.ID]string{}
+	task := map[ownership.ID]bool{}
 	var faults []*provisioner.InputError
 	for _, phase := range s.Phases {
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)
-			switch first, twice := seen[id]; {
+			first, twice := seen[id]
+			if task[id] && len(phase.On) > 0 && first != phase.Name {
+				twice = false // one task at several moments has a phase for each
+			}
+			switch {
 			case object.GetAPIVersion() == "" || id.Kind == "" || id.Name == "":
 				faults = append(faults, &provisioner.InputError{Object: id.String(), Reason: "an object needs apiVersion, kind and metadata.name"})
 			case twice:
@@ -127,7 +141,7 @@ func (s Set) check() error {
 					Reason: fmt.Sprintf("is there twice, in the phases %q and %q: remove one", first, phase.Name),
 				})
 			default:
-				seen[id] = phase.Name
+				seen[id], task[id] = phase.Name, len(phase.On) > 0
 			}
 		}
 	}
@@ -160,7 +174,7 @@ func Decode(encoded []byte) (Set, error) {
 	}
 	set := Set{Content: doc.Content}
 	for _, p := range doc.Phases {
-		decoded := provisioner.Phase{Name: p.Name, Objects: make([]*unstructured.Unstructured, 0, len(p.Objects))}
+		decoded := provisioner.Phase{Name: p.Name, On: p.On, Objects: make([]*unstructured.Unstructured, 0, len(p.Objects))}
 		for _, raw := range p.Objects {
 			object := &unstructured.Unstructured{}
 			if err := utiljson.Unmarshal(raw, &object.Object); err != nil {

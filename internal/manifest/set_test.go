@@ -36,6 +36,39 @@ func named(t testing.TB, name string) *unstructured.Unstructured {
 	return parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: shop}, data: {a: \"<b> & \\u2028\", c: '1'}}")
 }
 
+// onMoments makes the objects of a phase tasks.
+func onMoments(phase provisioner.Phase, moments ...provisioner.Moment) provisioner.Phase {
+	phase.On = moments
+	return phase
+}
+
+func TestOneTaskMayRunInSeveralPhases(t *testing.T) {
+	before := onMoments(inPhase("before", named(t, "a")), provisioner.OnInstall, provisioner.OnUpgrade)
+	after := onMoments(inPhase("after", named(t, "a")), provisioner.OnInstall)
+	state := inPhase("state", named(t, "b"))
+	want := Set{Phases: []provisioner.Phase{before, state, after}}
+	encoded, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decoded (-want +got):\n%s", diff)
+	}
+	for name, phases := range map[string][]provisioner.Phase{
+		"TaskAndState": {before, inPhase("state", named(t, "a"))},
+		"StateAndTask": {inPhase("state", named(t, "a")), after},
+		"OnePhase":     {onMoments(inPhase("before", named(t, "a"), named(t, "a")), provisioner.OnTest)},
+	} {
+		if _, err := (Set{Phases: phases}).Encode(); !provisioner.IsInputError(err) {
+			t.Errorf("%s: got %v, want bad input", name, err)
+		}
+	}
+}
+
 func inPhase(name string, objects ...*unstructured.Unstructured) provisioner.Phase {
 	return provisioner.Phase{Name: name, Objects: objects}
 }

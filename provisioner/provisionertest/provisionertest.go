@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -40,6 +41,9 @@ type Subject struct {
 	Good []Case
 	// Bad cases are refused by Render or by Validate. At least one is needed.
 	Bad []Case
+	// Network declares that the provisioner reaches the network. Without it, whatever goes out by net/http or asks for
+	// the address of a host is an error.
+	Network bool
 }
 
 // Case is one input.
@@ -48,6 +52,8 @@ type Case struct {
 	Content    fs.FS
 	Parameters json.RawMessage
 	Config     json.RawMessage
+	Cluster    provisioner.Cluster
+	Reader     provisioner.Reader
 	// File is where a bad case is at fault: the error has to name it. "" asks for any file, or for "parameters" or
 	// "config".
 	File string
@@ -59,6 +65,7 @@ func (c Case) request(content fs.FS) provisioner.Request {
 	return provisioner.Request{
 		Instance: types.NamespacedName{Namespace: "conformance", Name: "subject"},
 		Content:  content, Parameters: bytes.Clone(c.Parameters), Config: bytes.Clone(c.Config),
+		Revision: 1, Cluster: c.Cluster, Reader: c.Reader,
 	}
 }
 
@@ -70,6 +77,9 @@ func Run(t *testing.T, s Subject) {
 	t.Helper()
 	if len(s.Good) == 0 || len(s.Bad) == 0 {
 		t.Fatal("a subject needs at least one good and one bad case")
+	}
+	if !s.Network {
+		forbidNetwork(t)
 	}
 	t.Run("ID", func(t *testing.T) {
 		if faults := validation.IsDNS1123Subdomain(s.Provisioner.ID()); len(faults) > 0 {
@@ -123,8 +133,8 @@ func (s Subject) good(t *testing.T, c Case) {
 			other = got
 		}
 	}
-	if other != nil {
-		t.Errorf("the same request renders to other bytes:\nfirst %s\nthen  %s", want, other)
+	if other != nil && len(first.Varies) == 0 {
+		t.Errorf("the same request renders to other bytes, and Varies does not say so:\nfirst %s\nthen  %s", want, other)
 	}
 }
 
@@ -149,11 +159,17 @@ func checkResult(t *testing.T, result provisioner.Result) {
 			case seen[id]:
 				t.Errorf("phase %q: %v is there twice", phase.Name, id)
 			}
-			seen[id] = true
+			seen[id] = len(phase.On) == 0 // a task may be in several phases
 			if err := plainJSON(object.Object); err != nil {
 				t.Errorf("%v: %v", id, err)
 			}
 		}
+	}
+	if !slices.IsSorted(result.Varies) {
+		t.Errorf("Varies is not sorted: %q", result.Varies)
+	}
+	if result.ConfigSchema != nil && !json.Valid(result.ConfigSchema) {
+		t.Errorf("ConfigSchema is no JSON: %s", result.ConfigSchema)
 	}
 	if result.Nothing != (len(seen) == 0) {
 		t.Errorf("the result has %d objects, and Nothing is %t; to have none is an error unless it is meant", len(seen), result.Nothing)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -67,6 +68,12 @@ func (s simple) Render(ctx context.Context, req provisioner.Request) (provisione
 	if s.breaks == "Twice" {
 		objects = append(objects, objects...)
 	}
+	if s.breaks == "Network" {
+		response, err := http.Get("http://example.invalid/")
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	}
 	result := provisioner.Result{Phases: provisioner.ByKind(objects)}
 	s.kept.Store(&result)
 	return result, nil
@@ -114,7 +121,7 @@ func TestBreachesAreFound(t *testing.T) {
 	for breaks, want := range map[string]string{
 		"ID": "is no DNS name", "Impure": "renders to other bytes", "Keeps": "renders to other bytes", "Cancelled": "wraps the context's",
 		"Blames": "no bad input", "Panics": "I had not thought of that", "Empty": "renders to", "Twice": "is there twice", "Plain": "which is no bad input",
-		"NoFile": "names file", "Int": "no value of JSON", "NoName": "lacks apiVersion, kind or name",
+		"NoFile": "names file", "Int": "no value of JSON", "Network": "sends a request", "NoName": "lacks apiVersion, kind or name",
 	} {
 		t.Run(breaks, func(t *testing.T) {
 			t.Parallel()
