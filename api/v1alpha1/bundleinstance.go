@@ -14,6 +14,17 @@ const MaxInstanceNameLength = 52
 // FinalizerTeardown keeps a BundleInstance until its objects are removed.
 const FinalizerTeardown = "rukpak.io/teardown"
 
+// Annotations of a BundleInstance about the tasks of its content.
+const (
+	// AnnotationRetry runs the tasks of a revision, or of the teardown, again
+	// after one failed, each time that its value changes.
+	AnnotationRetry = "rukpak.io/retry"
+	// AnnotationTeardownTasks with TeardownTasksSkip deletes the instance
+	// without its tasks of the moments Teardown and TeardownFinish.
+	AnnotationTeardownTasks = "rukpak.io/teardown-tasks"
+	TeardownTasksSkip       = "Skip"
+)
+
 // Adoption says what to do with an object that exists but is not this instance's.
 // +kubebuilder:validation:Enum=Never;Unowned;Force
 type Adoption string
@@ -55,6 +66,16 @@ type BundleInstanceSpec struct {
 	// +kubebuilder:validation:Schemaless
 	Config *runtime.RawExtension `json:"config,omitempty"`
 
+	// configFrom are parts of the configuration in ConfigMaps and Secrets of
+	// this namespace, which are read as the service account. They are merged
+	// in this order and config over them, as Helm merges files of values:
+	// mappings field by field, all else is replaced. A change in one of them
+	// makes a new revision, which is planned and approved as any other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ConfigFrom []ConfigReference `json:"configFrom,omitempty"`
+
 	// serviceAccountName names the service account in this namespace as which
 	// everything for this instance is read and written. Not set means the
 	// class's default; the manager's own rights are never used. To name one,
@@ -73,6 +94,14 @@ type BundleInstanceSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	DependsOn []LocalReference `json:"dependsOn,omitempty"`
+
+	// healthChecks say in CEL when objects are as they should be, in place of
+	// what is known of their kinds. The first that fits an object counts. To
+	// change them makes no revision; they count at once, for what is active too.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
 
 	// strategy says how a revision becomes active.
 	// +optional
@@ -102,6 +131,33 @@ type BundleInstanceSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
+// ConfigReference names a part of a configuration.
+type ConfigReference struct {
+	// kind is ConfigMap or Secret.
+	// +kubebuilder:validation:Enum=ConfigMap;Secret
+	Kind string `json:"kind"`
+	// name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key in it, whose value is a mapping in YAML or JSON. The default is values.yaml.
+	// +optional
+	// +kubebuilder:default="values.yaml"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+	// targetPath puts the value as it is, as text, at this field of the
+	// configuration, such as "auth.password": names of fields with dots between
+	// them; a dot in a name is written "\.". The value need not be YAML then.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=250
+	TargetPath string `json:"targetPath,omitempty"`
+	// optional leaves the part out if the object or the key does not exist.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
 // Track says how the sources of a template are followed.
 type Track struct {
 	// interval is the time between two looks. Each is up to a tenth earlier or
@@ -121,6 +177,65 @@ type Track struct {
 	Semver string `json:"semver,omitempty"`
 }
 
+// HealthCheck says in CEL when objects are as they should be. An expression
+// gives true or false; self is the object with its status. They are asked in
+// the order inProgress, failed, current; an object of which none is true is in
+// progress. One that is being deleted, or whose status.observedGeneration is
+// not its generation, is in progress without being asked. A field that is not
+// there yet, and is not asked for by has(), makes it in progress too, and the
+// message says which.
+// +kubebuilder:validation:XValidation:rule="!has(self.namespace) || has(self.name)",message="namespace goes with name: set both, or select by labels"
+type HealthCheck struct {
+	// apiVersion of the objects, such as "apps/v1". Its group counts; the
+	// objects may be of any version.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIVersion string `json:"apiVersion"`
+	// kind of the objects.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// name of the one object that is meant. Not set means all of the kind.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// namespace of the one object that is meant. Not set means any.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// selector means those of the kind that have such labels in the manifests.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// current is true for an object that is as it should be, such as
+	// "self.status.phase == 'Running'".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Current string `json:"current"`
+	// inProgress is true for an object that is on its way.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	InProgress string `json:"inProgress,omitempty"`
+	// failed is true for an object that will not become current by itself.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Failed string `json:"failed,omitempty"`
+}
+
+// OnFailure says what becomes of a revision that failed.
+// +kubebuilder:validation:Enum=Hold;Rollback
+type OnFailure string
+
+const (
+	// OnFailureHold leaves things as they are and goes on trying.
+	OnFailureHold OnFailure = "Hold"
+	// OnFailureRollback goes back to the revision that was healthy before.
+	OnFailureRollback OnFailure = "Rollback"
+)
+
 // Strategy says how a revision becomes active.
 type Strategy struct {
 	// progressDeadline is the time that a revision has, from its approval or
@@ -130,6 +245,16 @@ type Strategy struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="progressDeadline must be between 1s and 24h"
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+
+	// onFailure says what becomes of a revision that was approved and fails: it
+	// passes its deadline, one of its tasks fails, or an object is refused. Hold
+	// (the default) leaves things as they are and goes on trying. Rollback goes
+	// back, by a new revision that needs no other approval, to the one that was
+	// healthy when this one's activation began. What failed is not tried again
+	// until the bundle or its configuration changes. A rollback that fails holds.
+	// +optional
+	// +kubebuilder:default=Hold
+	OnFailure OnFailure `json:"onFailure,omitempty"`
 
 	// adoption says what to do with an object that exists but is not this
 	// instance's: Never (the default) refuses it, Unowned takes it if no
@@ -176,6 +301,11 @@ type BundleInstanceStatus struct {
 	// number is used twice.
 	// +optional
 	LastRevision int64 `json:"lastRevision,omitempty"`
+
+	// tasksRun is true once a task was run for this instance, so that what
+	// tasks left behind is looked for when the instance is deleted.
+	// +optional
+	TasksRun bool `json:"tasksRun,omitempty"`
 
 	// conditions: Tracking (the sources could be looked at), Ready (the newest
 	// revision is active and healthy), Approved

@@ -83,11 +83,14 @@ const (
 	ReasonMissingServiceAccount = "MissingServiceAccount" // none is named, or it does not exist
 	ReasonInvalidContent        = "InvalidContent"        // the provisioner refuses the content
 	ReasonInvalidConfig         = "InvalidConfig"         // the provisioner refuses the configuration
+	ReasonConfigNotFound        = "ConfigNotFound"        // configFrom names an object or a key that does not exist, or may not be read
 	ReasonRenderFailed          = "RenderFailed"          // rendering failed for another reason
 	ReasonRevisionNotFound      = "RevisionNotFound"      // rollbackTo names no kept revision
 	ReasonNoRevision            = "NoRevision"            // there is no revision yet
 	ReasonRevisionNotActive     = "RevisionNotActive"     // the newest revision is not active
 	ReasonTeardownBlocked       = "TeardownBlocked"       // the service account may not remove the objects
+	ReasonRolledBack            = "RolledBack"            // what the spec asks for failed, and what was healthy before is active again
+	ReasonInvalidHealthCheck    = "InvalidHealthCheck"    // an expression of spec.healthChecks is wrong
 	ReasonTransientError        = "TransientError"        // it is tried again
 )
 
@@ -108,6 +111,8 @@ const (
 	ReasonImmutableField     = "ImmutableField"     // a field that cannot be changed has changed
 	ReasonRejected           = "Rejected"           // the API server, a webhook or a policy refuses an object
 	ReasonUnknownKind        = "UnknownKind"        // the API server does not serve a kind
+	ReasonTaskFailed         = "TaskFailed"         // a task failed; it is not run again by itself
+	ReasonInherited          = "Inherited"          // a revision that failed was approved with onFailure Rollback, and this is what was healthy before
 	ReasonWaitingForObjects  = "WaitingForObjects"  // a phase waits for objects of an earlier one
 	ReasonManifestCorrupt    = "ManifestCorrupt"    // the stored manifests do not have the approved digest; nothing is applied
 	ReasonDeadlineExceeded   = "DeadlineExceeded"   // not active and healthy within progressDeadline

@@ -29,9 +29,13 @@ type InstanceRevisionSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	ProvisionerClassName string `json:"provisionerClassName"`
 	// rollbackOf is the number of the revision whose manifests these are, in
-	// a revision made by rollbackTo.
+	// a revision made by rollbackTo or by strategy.onFailure.
 	// +optional
 	RollbackOf *int64 `json:"rollbackOf,omitempty"`
+	// insteadOf is the revision that failed, in a revision made by
+	// strategy.onFailure.
+	// +optional
+	InsteadOf *FailedRevision `json:"insteadOf,omitempty"`
 	// contentDigest is that of the bundle's content.
 	ContentDigest Digest `json:"contentDigest"`
 	// configDigest is computed over all else that decides the outcome:
@@ -51,6 +55,26 @@ type InstanceRevisionSpec struct {
 	// recreateImmutable, as in the instance's strategy when this revision was made.
 	// +optional
 	RecreateImmutable bool `json:"recreateImmutable,omitempty"`
+	// onFailure, as in the instance's strategy when this revision was made.
+	// Not set means Hold.
+	// +optional
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+}
+
+// FailedRevision is a revision that failed and in whose place another one is
+// active.
+type FailedRevision struct {
+	// number of the revision that failed.
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number"`
+	// contentDigest of the revision that failed.
+	ContentDigest Digest `json:"contentDigest"`
+	// configDigest of the revision that failed. As long as the instance asks
+	// for this and that content, it is not tried again.
+	ConfigDigest Digest `json:"configDigest"`
+	// message says why it failed.
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
 }
 
 // InstanceReference names a BundleInstance in the same namespace.
@@ -73,6 +97,21 @@ type InstanceRevisionStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Notes string `json:"notes,omitempty"`
 
+	// provisionalFor is the digest of what the cluster served when this
+	// revision was rendered, if an instance that it depends on was not ready
+	// then. Once all are, it is rendered again if that has changed, and only
+	// then activated; other bytes make another revision.
+	// +optional
+	ProvisionalFor Digest `json:"provisionalFor,omitempty"`
+
+	// varies says what may come out differently when the same is rendered
+	// again, such as passwords that a chart makes up; one line each, sorted.
+	// A revision is rendered once, and what is approved is what is applied.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Varies []string `json:"varies,omitempty"`
+
 	// plan is what activation would change. The full plan is read with "rukpak plan".
 	// +optional
 	Plan *PlanSummary `json:"plan,omitempty"`
@@ -88,6 +127,38 @@ type InstanceRevisionStatus struct {
 	// set before the first write, so that what it wrote is never forgotten.
 	// +optional
 	ActivatedAt *metav1.Time `json:"activatedAt,omitempty"`
+
+	// moment is that of the tasks that run when this revision is activated:
+	// Install, Upgrade or Rollback. It is set with activatedAt.
+	// +optional
+	Moment string `json:"moment,omitempty"`
+
+	// tasks are those that were run for this revision.
+	// +optional
+	// +listType=map
+	// +listMapKey=moment
+	// +listMapKey=phase
+	// +listMapKey=object
+	// +kubebuilder:validation:MaxItems=256
+	Tasks []TaskStatus `json:"tasks,omitempty"`
+
+	// retries is how often the tasks of this revision were run again, as the
+	// annotation rukpak.io/retry of the instance asked for.
+	// +optional
+	Retries int64 `json:"retries,omitempty"`
+
+	// retry is the value of that annotation that was heard last.
+	// +optional
+	Retry string `json:"retry,omitempty"`
+
+	// returnsTo is the revision that was healthy when activation of this one
+	// began: where strategy.onFailure leads back to.
+	// +optional
+	ReturnsTo *ReturnReference `json:"returnsTo,omitempty"`
+
+	// healthyAt is when the revision was first active and healthy.
+	// +optional
+	HealthyAt *metav1.Time `json:"healthyAt,omitempty"`
 
 	// progressAt is when the objects last came nearer to what they should be;
 	// the progress deadline counts from here.
@@ -111,12 +182,63 @@ type InstanceRevisionStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// TaskState is how far a task is.
+// +kubebuilder:validation:Enum=Running;Succeeded;Failed
+type TaskState string
+
+const (
+	// TaskRunning was started and has not ended.
+	TaskRunning TaskState = "Running"
+	// TaskSucceeded has ended well and is not run again.
+	TaskSucceeded TaskState = "Succeeded"
+	// TaskFailed has ended otherwise, or not in time.
+	TaskFailed TaskState = "Failed"
+)
+
+// TaskStatus is one run of a task.
+type TaskStatus struct {
+	// moment at which it ran: Install, Upgrade, Rollback, Teardown or TeardownFinish.
+	// +kubebuilder:validation:MaxLength=32
+	Moment string `json:"moment"`
+	// phase of the manifests in which it is.
+	// +kubebuilder:validation:MaxLength=253
+	Phase string `json:"phase"`
+	// object is "Kind.group namespace/name".
+	// +kubebuilder:validation:MaxLength=1024
+	Object string `json:"object"`
+	// uid of the object that was made to run it.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// state is Running, Succeeded or Failed.
+	State TaskState `json:"state"`
+	// message says why it failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// startedAt is when the object was made.
+	StartedAt metav1.Time `json:"startedAt"`
+	// endedAt is when its end was seen.
+	// +optional
+	EndedAt *metav1.Time `json:"endedAt,omitempty"`
+}
+
+// ReturnReference names a revision that was healthy.
+type ReturnReference struct {
+	// name of the InstanceRevision.
+	Name string `json:"name"`
+	// uid of the InstanceRevision: one that is deleted and made again is another.
+	UID types.UID `json:"uid"`
+	// number of the revision.
+	Number int64 `json:"number"`
+}
+
 // Decision is an Approval that counts.
 type Decision struct {
-	// approval is the name of the Approval object, or "class" where the
-	// class's mode is Automatic.
+	// approval is the name of the Approval object, "class" where the class's
+	// mode is Automatic, or "rollback" where a revision that failed was approved
+	// with strategy.onFailure Rollback.
 	Approval string `json:"approval"`
-	// approver is the user who decided.
+	// approver is the user who decided, or what stands for one.
 	Approver string `json:"approver"`
 	// decision is Approve or Deny.
 	Decision ApprovalDecision `json:"decision"`
@@ -141,6 +263,9 @@ type PlanSummary struct {
 	Removed int64 `json:"removed"`
 	// unchanged is the number of objects that would stay as they are.
 	Unchanged int64 `json:"unchanged"`
+	// tasks is the number of tasks that would run.
+	// +optional
+	Tasks int64 `json:"tasks,omitempty"`
 	// kept is the number of objects that are no longer part of the set but would stay.
 	// +optional
 	Kept int64 `json:"kept,omitempty"`
@@ -193,8 +318,9 @@ type PlanSummary struct {
 // PlannedChange is one object that would change.
 type PlannedChange struct {
 	// action is Add, Change, Remove, Keep (an object that is no longer part
-	// of the set but stays) or Conflict (an object that is somebody else's).
-	// +kubebuilder:validation:Enum=Add;Change;Remove;Keep;Conflict
+	// of the set but stays), Run (a task) or Conflict (an object that is
+	// somebody else's).
+	// +kubebuilder:validation:Enum=Add;Change;Remove;Keep;Run;Conflict
 	Action string `json:"action"`
 	// object is "Kind.group namespace/name".
 	// +kubebuilder:validation:MaxLength=1024
