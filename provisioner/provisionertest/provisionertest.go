@@ -18,15 +18,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	segment "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -141,62 +138,9 @@ func (s Subject) good(t *testing.T, c Case) {
 // checkResult checks what plan and activation rely on.
 func checkResult(t *testing.T, result provisioner.Result) {
 	t.Helper()
-	type identity struct{ group, kind, namespace, name string }
-	seen, phases := map[identity]bool{}, map[string]bool{}
-	for _, phase := range result.Phases {
-		if phase.Name == "" || phases[phase.Name] || len(phase.Objects) == 0 {
-			t.Errorf("phase %q: the name is empty or there twice, or the phase has no objects", phase.Name)
-		}
-		phases[phase.Name] = true
-		for _, object := range phase.Objects {
-			kind := object.GroupVersionKind()
-			id := identity{kind.Group, kind.Kind, object.GetNamespace(), object.GetName()}
-			switch {
-			case object.GetAPIVersion() == "" || kind.Kind == "" || object.GetName() == "":
-				t.Errorf("phase %q: an object lacks apiVersion, kind or name: %v", phase.Name, object.Object)
-			case len(segment.IsPathSegmentName(object.GetName())) > 0:
-				t.Errorf("phase %q: the name %q cannot stand in a path", phase.Name, object.GetName())
-			case seen[id]:
-				t.Errorf("phase %q: %v is there twice", phase.Name, id)
-			}
-			seen[id] = len(phase.On) == 0 // a task may be in several phases
-			if err := plainJSON(object.Object); err != nil {
-				t.Errorf("%v: %v", id, err)
-			}
-		}
+	if err := result.Check(); err != nil {
+		t.Errorf("the result breaks the contract: %v", err)
 	}
-	if !slices.IsSorted(result.Varies) {
-		t.Errorf("Varies is not sorted: %q", result.Varies)
-	}
-	if result.ConfigSchema != nil && !json.Valid(result.ConfigSchema) {
-		t.Errorf("ConfigSchema is no JSON: %s", result.ConfigSchema)
-	}
-	if result.Nothing != (len(seen) == 0) {
-		t.Errorf("the result has %d objects, and Nothing is %t; to have none is an error unless it is meant", len(seen), result.Nothing)
-	}
-}
-
-// plainJSON finds values that unstructured objects cannot hold: DeepCopy panics on them.
-func plainJSON(value any) error {
-	switch value := value.(type) {
-	case nil, string, bool, int64, float64:
-		return nil
-	case map[string]any:
-		for key, field := range value {
-			if err := plainJSON(field); err != nil {
-				return fmt.Errorf("%s: %w", key, err)
-			}
-		}
-		return nil
-	case []any:
-		for _, item := range value {
-			if err := plainJSON(item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("is a %T, which is no value of JSON as encoding/json gives it", value)
 }
 
 func encode(t *testing.T, result provisioner.Result) []byte {

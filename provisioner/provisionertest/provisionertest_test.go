@@ -121,7 +121,7 @@ func TestBreachesAreFound(t *testing.T) {
 	for breaks, want := range map[string]string{
 		"ID": "is no DNS name", "Impure": "renders to other bytes", "Keeps": "renders to other bytes", "Cancelled": "wraps the context's",
 		"Blames": "no bad input", "Panics": "I had not thought of that", "Empty": "renders to", "Twice": "is there twice", "Plain": "which is no bad input",
-		"NoFile": "names file", "Int": "no value of JSON", "Network": "sends a request", "NoName": "lacks apiVersion, kind or name",
+		"NoFile": "names file", "Int": "no value of JSON", "Network": "sends a request", "NoName": "there is no metadata.name",
 	} {
 		t.Run(breaks, func(t *testing.T) {
 			t.Parallel()
