@@ -43,23 +43,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
 )
 
 // ID is the name of this provisioner.
 const ID = "plain.rukpak.io"
-
-// Limits on what one bundle may hold. They bound memory, not what is useful: no object can be larger than the API server
-// takes, which is 3 MiB.
-const (
-	maxFiles     = 64 << 20 // bytes of all files that are read
-	maxDocument  = 16 << 20 // bytes of one document; a List can be long
-	maxStructure = 2 << 20  // of one document: about the number of its values
-	maxExpanded  = 4 << 20  // bytes, about, that aliases and merge keys add to one document
-	maxDepth     = 500      // levels of nesting
-	maxObjects   = 50_000
-	maxFaults    = 20 // that are told at once
-)
 
 // Provisioner renders plain objects. It has no state.
 type Provisioner struct{}
@@ -80,9 +69,9 @@ func (*Provisioner) Validate(ctx context.Context, content fs.FS, parameters json
 	if content == nil {
 		return nil
 	}
-	found, err := findFiles(ctx, content)
-	if err == nil && len(found.manifests) == 0 {
-		return found.nothing()
+	found, err := parse.FindFiles(ctx, content)
+	if err == nil && len(found.Manifests) == 0 {
+		return found.Nothing()
 	}
 	return err
 }
@@ -95,40 +84,40 @@ func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provis
 	if err := provisioner.TakesNone(ID, "config", req.Config); err != nil {
 		return provisioner.Result{}, err
 	}
-	found, err := findFiles(ctx, req.Content)
+	found, err := parse.FindFiles(ctx, req.Content)
 	if err != nil {
 		return provisioner.Result{}, err
 	}
-	collector := newCollector(req.Instance.Namespace)
-	if err := collector.readAll(ctx, req.Content, found.manifests); err != nil {
+	read := parse.NewObjects(ID, req.Instance.Namespace)
+	if err := read.ReadAll(ctx, req.Content, found.Manifests); err != nil {
 		return provisioner.Result{}, err
 	}
-	if err := collector.refusal(); err != nil {
+	if err := read.Refusal(); err != nil {
 		return provisioner.Result{}, err
 	}
-	if len(collector.objects) == 0 {
-		return provisioner.Result{}, found.nothing()
+	if len(read.Found) == 0 {
+		return provisioner.Result{}, found.Nothing()
 	}
 	var objects []*unstructured.Unstructured
-	for _, one := range collector.objects {
-		objects = append(objects, one.object)
+	for _, one := range read.Found {
+		objects = append(objects, one.Object)
 	}
-	return provisioner.Result{Phases: provisioner.ByKind(objects), Notes: notes(found, collector)}, nil
+	return provisioner.Result{Phases: provisioner.ByKind(objects), Notes: notes(found, read)}, nil
 }
 
-func notes(found files, c *collector) string {
+func notes(found parse.Files, read *parse.Objects) string {
 	var lines []string
-	if len(c.skipped) > 0 {
-		lines = append(lines, "Not applied, since a Kustomization is no object: "+listed(c.skipped)+".")
+	if len(read.Skipped) > 0 {
+		lines = append(lines, "Not applied, since a Kustomization is no object: "+listed(read.Skipped)+".")
 	}
-	if len(c.repeated) > 0 {
-		lines = append(lines, "A key is set twice, to the same value: "+listed(c.repeated)+".")
+	if len(read.Repeated) > 0 {
+		lines = append(lines, "A key is set twice, to the same value: "+listed(read.Repeated)+".")
 	}
-	if len(found.hidden) > 0 {
-		lines = append(lines, "Left out, since the name begins with a dot: "+listed(found.hidden)+".")
+	if len(found.Hidden) > 0 {
+		lines = append(lines, "Left out, since the name begins with a dot: "+listed(found.Hidden)+".")
 	}
-	if len(found.folderLinks) > 0 {
-		lines = append(lines, "Left out, since a link to a folder is not followed: "+listed(found.folderLinks)+".")
+	if len(found.FolderLinks) > 0 {
+		lines = append(lines, "Left out, since a link to a folder is not followed: "+listed(found.FolderLinks)+".")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -136,7 +137,7 @@ func TestAllFilesAreRefusedAtOnceButNotWithoutEnd(t *testing.T) {
 	}
 	_, err := New().Render(t.Context(), request(content))
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != maxFaults+1 || lines[0] != "f00.yaml:1: is text, not an object" || lines[maxFaults] != "and more faults: mend these first" {
+	if len(lines) != parse.MaxFaults+1 || lines[0] != "f00.yaml:1: is text, not an object" || lines[parse.MaxFaults] != "and more faults: mend these first" {
 		t.Errorf("got %d lines:\n%s", len(lines), err)
 	}
 }
@@ -154,10 +155,10 @@ func TestAliasesDoNotExplode(t *testing.T) {
 
 func TestLimitsAreNamed(t *testing.T) {
 	for want, data := range map[string]string{
-		"x.yaml:1: the document is larger than 16 MiB: split it":                          "# " + strings.Repeat("x", maxDocument),
-		"x.yaml:1: the document has more than 2097152 values: split it":                   "a: [" + strings.Repeat(",", maxStructure) + "]",
+		"x.yaml:1: the document is larger than 16 MiB: split it":                          "# " + strings.Repeat("x", parse.MaxDocument),
+		"x.yaml:1: the document has more than 2097152 values: split it":                   "a: [" + strings.Repeat(",", parse.MaxStructure) + "]",
 		"x.yaml:1: is nested more than 500 levels deep":                                   strings.Repeat("[", 600) + strings.Repeat("]", 600),
-		"x.yaml: the YAML and JSON files so far are larger than 64 MiB: split the bundle": strings.Repeat("\n", maxFiles+1),
+		"x.yaml: the YAML and JSON files so far are larger than 64 MiB: split the bundle": strings.Repeat("\n", parse.MaxFiles+1),
 	} {
 		t.Run(want, func(t *testing.T) { rejects(t, fstest.MapFS{"x.yaml": {Data: []byte(data)}}, want) })
 	}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package parse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -16,39 +15,44 @@ import (
 	"rukpak.io/rukpak/provisioner"
 )
 
-// place is where an object stands.
-type place struct {
-	file string
-	line int
+// Place is where an object stands.
+type Place struct {
+	File string
+	Line int // from 1
 }
 
-func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
+// String is "file:line".
+func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-type placed struct {
-	object *unstructured.Unstructured
-	place  place
+// Placed is an object with where it stands.
+type Placed struct {
+	Object *unstructured.Unstructured
+	Place  Place
 }
 
 // identity is what makes two objects one.
 type identity struct{ group, kind, namespace, name string }
 
-// collector gathers objects and faults of all files.
-type collector struct {
+// Objects gathers the objects and faults of files.
+type Objects struct {
+	Found    []Placed
+	Skipped  []string // files with Kustomizations
+	Repeated []string // places of keys that are set twice to one value
+
+	reader    string // ID of the provisioner that reads, for messages
 	namespace string // of the instance
-	objects   []placed
-	seen      map[identity]place
+	seen      map[identity]Place
 	faults    []*provisioner.InputError
-	skipped   []string // files with Kustomizations
-	repeated  []string // places of keys that are set twice to one value
 }
 
-func newCollector(namespace string) *collector {
-	return &collector{namespace: namespace, seen: map[identity]place{}}
+// NewObjects returns an empty set. reader is the ID of the provisioner that reads, and namespace that of the instance.
+func NewObjects(reader, namespace string) *Objects {
+	return &Objects{reader: reader, namespace: namespace, seen: map[identity]Place{}}
 }
 
-// readAll reads the files in order. Faults of the content are kept for refusal; an error is of the file system.
-func (c *collector) readAll(ctx context.Context, content fs.FS, names []string) error {
-	left := int64(maxFiles)
+// ReadAll reads the files in order. Faults of the content are kept for Refusal; an error is of the file system.
+func (c *Objects) ReadAll(ctx context.Context, content fs.FS, names []string) error {
+	left := int64(MaxFiles)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -56,7 +60,7 @@ func (c *collector) readAll(ctx context.Context, content fs.FS, names []string) 
 		info, err := fs.Stat(content, name)
 		if err == nil {
 			if left -= info.Size(); left < 0 {
-				return &provisioner.InputError{File: name, Reason: fmt.Sprintf("the YAML and JSON files so far are larger than %d MiB: split the bundle", maxFiles>>20)}
+				return &provisioner.InputError{File: name, Reason: fmt.Sprintf("the YAML and JSON files so far are larger than %d MiB: split the bundle", MaxFiles>>20)}
 			}
 		}
 		data, err := fs.ReadFile(content, name)
@@ -66,49 +70,30 @@ func (c *collector) readAll(ctx context.Context, content fs.FS, names []string) 
 		if err := c.readFile(ctx, name, data); err != nil {
 			return err
 		}
-		if len(c.faults) > maxFaults {
+		if len(c.faults) > MaxFaults {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (c *collector) readFile(ctx context.Context, name string, data []byte) error {
+func (c *Objects) readFile(ctx context.Context, name string, data []byte) error {
 	if isKustomizationFile(name) {
-		c.skipped = append(c.skipped, name)
+		c.Skipped = append(c.Skipped, name)
 		return nil
 	}
-	chunks, err := split(name, data)
-	if err != nil {
-		return c.fault(err)
-	}
-	for _, chunk := range chunks {
-		if err := ctx.Err(); err != nil {
-			return err
+	faults, err := eachDocument(ctx, name, data, func(doc Document) error {
+		c.addDocument(name, doc)
+		for _, line := range doc.repeated {
+			c.Repeated = append(c.Repeated, Place{name, line}.String())
 		}
-		docs, faults := readChunk(name, chunk)
-		c.faults = append(c.faults, faults...)
-		for _, doc := range docs {
-			c.addDocument(name, doc)
-			for _, line := range doc.repeated {
-				c.repeated = append(c.repeated, place{name, line}.String())
-			}
+		if len(c.Found) > MaxObjects {
+			return &provisioner.InputError{File: name, Reason: fmt.Sprintf("there are more than %d objects: split the bundle", MaxObjects)}
 		}
-		if len(c.objects) > maxObjects {
-			return &provisioner.InputError{File: name, Reason: fmt.Sprintf("there are more than %d objects: split the bundle", maxObjects)}
-		}
-	}
-	return nil
-}
-
-// fault keeps what is wrong with the content and returns any other error.
-func (c *collector) fault(err error) error {
-	var input *provisioner.InputError
-	if !errors.As(err, &input) {
-		return err
-	}
-	c.faults = append(c.faults, input)
-	return nil
+		return nil
+	})
+	c.faults = append(c.faults, faults...)
+	return err
 }
 
 // isKustomizationFile goes by the names that kustomize gives; kind and apiVersion may be left out there.
@@ -117,22 +102,22 @@ func isKustomizationFile(name string) bool {
 	return base == "kustomization.yaml" || base == "kustomization.yml"
 }
 
-func (c *collector) addDocument(file string, doc document) {
-	fields, ok := doc.value.(map[string]any)
+func (c *Objects) addDocument(file string, doc Document) {
+	fields, ok := doc.Value.(map[string]any)
 	if !ok {
-		c.refuse(place{file, doc.line}, "", "is %s, not an object", provisioner.TypeName(doc.value))
+		c.refuse(Place{file, doc.Line}, "", "is %s, not an object", provisioner.TypeName(doc.Value))
 		return
 	}
-	c.add(place{file, doc.line}, fields, doc.items, 0)
+	c.add(Place{file, doc.Line}, fields, doc.items, 0)
 }
 
 // add takes an object, or the items of a list, whose lines are known at the top level only.
-func (c *collector) add(at place, fields map[string]any, lines []int, depth int) {
+func (c *Objects) add(at Place, fields map[string]any, lines []int, depth int) {
 	items, isList := itemsOf(fields)
 	switch {
 	case isKustomization(fields):
-		if !slices.Contains(c.skipped, at.file) {
-			c.skipped = append(c.skipped, at.file)
+		if !slices.Contains(c.Skipped, at.File) {
+			c.Skipped = append(c.Skipped, at.File)
 		}
 	case !isList:
 		c.addObject(at, fields)
@@ -141,7 +126,7 @@ func (c *collector) add(at place, fields map[string]any, lines []int, depth int)
 	default:
 		for i, item := range items {
 			if i < len(lines) {
-				at.line = lines[i]
+				at.Line = lines[i]
 			}
 			element, ok := item.(map[string]any)
 			if !ok {
@@ -183,10 +168,10 @@ func isKustomization(fields map[string]any) bool {
 	return strings.HasPrefix(version, "kustomize.config.k8s.io/") && (kind == "Kustomization" || kind == "Component")
 }
 
-func (c *collector) addObject(at place, fields map[string]any) {
+func (c *Objects) addObject(at Place, fields map[string]any) {
 	if fault := provisioner.Check(fields); fault != "" {
-		if path.Base(at.file) == "Chart.yaml" && fields["kind"] == nil {
-			fault = "describes a Helm chart, which " + ID + " does not render: choose a class whose provisioner does"
+		if path.Base(at.File) == "Chart.yaml" && fields["kind"] == nil {
+			fault = "describes a Helm chart, which " + c.reader + " does not render: choose a class whose provisioner does"
 		}
 		c.refuse(at, provisioner.Describe(fields), "%s", fault)
 		return
@@ -203,18 +188,18 @@ func (c *collector) addObject(at place, fields map[string]any) {
 		return
 	}
 	c.seen[id] = at
-	c.objects = append(c.objects, placed{object, at})
+	c.Found = append(c.Found, Placed{object, at})
 }
 
-func (c *collector) refuse(at place, object, form string, args ...any) {
-	c.faults = append(c.faults, &provisioner.InputError{File: at.file, Line: at.line, Object: object, Reason: fmt.Sprintf(form, args...)})
+func (c *Objects) refuse(at Place, object, form string, args ...any) {
+	c.faults = append(c.faults, &provisioner.InputError{File: at.File, Line: at.Line, Object: object, Reason: fmt.Sprintf(form, args...)})
 }
 
-// refusal is the error that all faults make together.
-func (c *collector) refusal() error {
-	if len(c.faults) > maxFaults {
+// Refusal is the error that all faults make together; nil if there are none.
+func (c *Objects) Refusal() error {
+	if len(c.faults) > MaxFaults {
 		rest := &provisioner.InputError{File: "~", Reason: "and more faults: mend these first"}
-		err := provisioner.Join(append(c.faults[:maxFaults:maxFaults], rest))
+		err := provisioner.Join(append(c.faults[:MaxFaults:MaxFaults], rest))
 		rest.File = "" // its name has put it last
 		return err
 	}

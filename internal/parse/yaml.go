@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package parse
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 )
 
 // readYAML gives the documents of a chunk up to the first fault.
-func readYAML(file string, c chunk) ([]document, []*provisioner.InputError) {
-	var docs []document
+func readYAML(file string, c chunk) ([]Document, []*provisioner.InputError) {
+	var docs []Document
 	decoder := yaml.NewDecoder(bytes.NewReader(c.data))
 	for {
 		var root yaml.Node
@@ -35,7 +35,7 @@ func readYAML(file string, c chunk) ([]document, []*provisioner.InputError) {
 			fault.File = file
 			return docs, []*provisioner.InputError{fault}
 		}
-		if doc.value != nil {
+		if doc.Value != nil {
 			docs = append(docs, doc)
 		}
 	}
@@ -56,25 +56,25 @@ func syntaxFault(file string, c chunk, err error) *provisioner.InputError {
 	return fault
 }
 
-func readNode(root *yaml.Node, c chunk) (document, *provisioner.InputError) {
+func readNode(root *yaml.Node, c chunk) (Document, *provisioner.InputError) {
 	before := c.line - 1
 	r := &resolver{before: before, within: map[*yaml.Node]bool{}}
 	if loneTag.Match(c.data) {
 		r.lines = bytes.Split(c.data, []byte("\n"))
 	}
 	if len(root.Content) != 1 {
-		return document{}, nil
+		return Document{}, nil
 	}
 	top := root.Content[0]
 	value, err := r.value(top, 0)
 	if err != nil {
 		var fault *nodeError
 		if errors.As(err, &fault) {
-			return document{}, &provisioner.InputError{Line: before + fault.line, Reason: fault.err.Error()}
+			return Document{}, &provisioner.InputError{Line: before + fault.line, Reason: fault.err.Error()}
 		}
-		return document{}, &provisioner.InputError{Line: before + top.Line, Reason: err.Error()}
+		return Document{}, &provisioner.InputError{Line: before + top.Line, Reason: err.Error()}
 	}
-	doc := document{value: value, line: before + top.Line, repeated: r.repeated}
+	doc := Document{Value: value, Line: before + top.Line, repeated: r.repeated}
 	if top.Kind == yaml.MappingNode {
 		doc.items = r.itemLines(top)
 	}

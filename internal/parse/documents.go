@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package parse
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"unicode/utf8"
 
@@ -23,7 +24,7 @@ var (
 
 // split cuts a file at its document separators. It takes off byte order marks at the beginning of lines, where joined
 // files have them. A chunk begins with its separator if there is something else on that line.
-func split(file string, data []byte) ([]chunk, error) {
+func split(file string, data []byte) ([]chunk, *provisioner.InputError) {
 	if err := checkText(file, data); err != nil {
 		return nil, err
 	}
@@ -46,14 +47,14 @@ func split(file string, data []byte) ([]chunk, error) {
 		}
 		directives = directives && !isSeparator(clean) || bytes.HasPrefix(clean, []byte("%")) && isBlank(current.data)
 		current.data = append(current.data, clean...)
-		if len(current.data) > maxDocument {
-			return nil, &provisioner.InputError{File: file, Line: current.line, Reason: fmt.Sprintf("the document is larger than %d MiB: split it", maxDocument>>20)}
+		if len(current.data) > MaxDocument {
+			return nil, &provisioner.InputError{File: file, Line: current.line, Reason: fmt.Sprintf("the document is larger than %d MiB: split it", MaxDocument>>20)}
 		}
 	}
 	return append(chunks, current), nil
 }
 
-func checkText(file string, data []byte) error {
+func checkText(file string, data []byte) *provisioner.InputError {
 	if utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
 		return nil
 	}
@@ -93,22 +94,56 @@ func isBlank(data []byte) bool {
 	return true
 }
 
-// document is a value with where it stands.
-type document struct {
-	value any
-	line  int   // from 1
+// Document is a value with where it stands.
+type Document struct {
+	Value any // as encoding/json gives it to unstructured: int64 or float64 for numbers
+	Line  int // from 1
+
 	items []int // lines of the elements of a top-level field items
 	// repeated are lines with a key that was set before to the same value, which is no fault but no good either.
 	repeated []int
 }
 
+// File gives the documents of a YAML or JSON file. Faults are what is wrong with it; documents before them are given too. The
+// error is that of ctx.
+func File(ctx context.Context, name string, data []byte) ([]Document, []*provisioner.InputError, error) {
+	var docs []Document
+	faults, err := eachDocument(ctx, name, data, func(doc Document) error {
+		docs = append(docs, doc)
+		return nil
+	})
+	return docs, faults, err
+}
+
+// eachDocument calls use with each document, until it fails.
+func eachDocument(ctx context.Context, name string, data []byte, use func(Document) error) ([]*provisioner.InputError, error) {
+	chunks, fault := split(name, data)
+	if fault != nil {
+		return []*provisioner.InputError{fault}, nil
+	}
+	var all []*provisioner.InputError
+	for _, chunk := range chunks {
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		docs, faults := readChunk(name, chunk)
+		all = append(all, faults...)
+		for _, doc := range docs {
+			if err := use(doc); err != nil {
+				return all, err
+			}
+		}
+	}
+	return all, nil
+}
+
 // readChunk gives the documents in a chunk: JSON values one after another, or YAML.
-func readChunk(file string, c chunk) ([]document, []*provisioner.InputError) {
+func readChunk(file string, c chunk) ([]Document, []*provisioner.InputError) {
 	if isBlank(c.data) {
 		return nil, nil
 	}
-	if structure(c.data) > maxStructure {
-		return nil, []*provisioner.InputError{{File: file, Line: c.line, Reason: fmt.Sprintf("the document has more than %d values: split it", maxStructure)}}
+	if structure(c.data) > MaxStructure {
+		return nil, []*provisioner.InputError{{File: file, Line: c.line, Reason: fmt.Sprintf("the document has more than %d values: split it", MaxStructure)}}
 	}
 	if bytes.TrimSpace(c.data)[0] != '{' {
 		return readYAML(file, c)

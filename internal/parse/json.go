@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package parse
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 
 // readJSON gives the values of a chunk up to the first fault. encoding/json alone would take the last of equal keys
 // and tell no line.
-func readJSON(file string, c chunk) ([]document, []*provisioner.InputError) {
+func readJSON(file string, c chunk) ([]Document, []*provisioner.InputError) {
 	r := &jsonReader{data: c.data, first: c.line, line: c.line, decoder: json.NewDecoder(bytes.NewReader(c.data))}
 	r.decoder.UseNumber()
-	var docs []document
+	var docs []Document
 	for {
 		line := r.next()
 		if isBlank(c.data[r.offset:]) {
@@ -30,7 +30,7 @@ func readJSON(file string, c chunk) ([]document, []*provisioner.InputError) {
 			line, reason := r.explain(err)
 			return docs, []*provisioner.InputError{{File: file, Line: line, Reason: reason}}
 		}
-		docs = append(docs, document{value: value, line: line, items: r.items, repeated: r.repeated})
+		docs = append(docs, Document{Value: value, Line: line, items: r.items, repeated: r.repeated})
 	}
 }
 

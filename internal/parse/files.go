@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plain
+package parse
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 	"rukpak.io/rukpak/provisioner"
 )
 
-// files are the paths in a tree, each list sorted.
-type files struct {
-	manifests   []string // to be read
-	hidden      []string // files and folders with a dot
-	folderLinks []string
-	others      int // files of other kinds
+// Files are the paths in a tree, each list sorted.
+type Files struct {
+	Manifests   []string // those of YAML and JSON
+	Hidden      []string // files and folders with a dot, which are not looked into
+	FolderLinks []string // links to folders, which are not followed
+	Others      int      // files of other kinds
 }
 
-func findFiles(ctx context.Context, content fs.FS) (files, error) {
-	var found files
+// FindFiles looks through all of a tree.
+func FindFiles(ctx context.Context, content fs.FS) (Files, error) {
+	var found Files
 	err := fs.WalkDir(content, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -31,7 +32,7 @@ func findFiles(ctx context.Context, content fs.FS) (files, error) {
 		case name == ".":
 			return nil
 		case strings.HasPrefix(path.Base(name), "."):
-			found.hidden = append(found.hidden, name)
+			found.Hidden = append(found.Hidden, name)
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -44,22 +45,22 @@ func findFiles(ctx context.Context, content fs.FS) (files, error) {
 	return found, err
 }
 
-func (f *files) add(content fs.FS, name string, entry fs.DirEntry) error {
+func (f *Files) add(content fs.FS, name string, entry fs.DirEntry) error {
 	if entry.Type()&fs.ModeSymlink != 0 {
 		info, err := fs.Stat(content, name)
 		switch {
 		case err != nil && isManifest(name):
 			return &provisioner.InputError{File: name, Reason: "is a link that leads nowhere: " + lastCause(err)}
 		case err == nil && info.IsDir():
-			f.folderLinks = append(f.folderLinks, name)
+			f.FolderLinks = append(f.FolderLinks, name)
 			return nil
 		}
 	}
 	if !isManifest(name) {
-		f.others++
+		f.Others++
 		return nil
 	}
-	f.manifests = append(f.manifests, name)
+	f.Manifests = append(f.Manifests, name)
 	return nil
 }
 
@@ -71,13 +72,13 @@ func isManifest(name string) bool {
 	return false
 }
 
-// nothing is the error when there is no object.
-func (f *files) nothing() error {
-	what := fmt.Sprintf("none of the %d files", f.others+len(f.manifests))
+// Nothing is the error when there is no object.
+func (f *Files) Nothing() error {
+	what := fmt.Sprintf("none of the %d files", f.Others+len(f.Manifests))
 	switch {
-	case len(f.manifests) > 0:
-		what = fmt.Sprintf("none of the %d YAML and JSON files", len(f.manifests))
-	case f.others > 0:
+	case len(f.Manifests) > 0:
+		what = fmt.Sprintf("none of the %d YAML and JSON files", len(f.Manifests))
+	case f.Others > 0:
 		what += " ends in .yaml, .yml or .json, so none"
 	default:
 		what = "there are no files: the content"
