@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 )
 
 // blobSource gives files by digest.
@@ -21,8 +23,9 @@ type blobSource interface {
 
 // treeFS is the read-only view of a tree.
 type treeFS struct {
-	root  *node
-	blobs blobSource
+	root   *node
+	blobs  blobSource
+	digest digest.Digest
 }
 
 var (
@@ -31,6 +34,9 @@ var (
 	_ fs.StatFS     = (*treeFS)(nil)
 	_ fs.ReadLinkFS = (*treeFS)(nil)
 )
+
+// Digest is that of the whole tree: the same digest stands for the same names and bytes.
+func (t *treeFS) Digest() digest.Digest { return t.digest }
 
 // Open opens a file or folder for reading, following links inside the tree.
 func (t *treeFS) Open(name string) (fs.File, error) {

@@ -22,7 +22,7 @@ func (d *Disk) Open(ctx context.Context, tree digest.Digest) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &treeFS{root: b.root, blobs: d}, nil
+	return &treeFS{root: b.root, blobs: d, digest: tree}, nil
 }
 
 // Stat describes a tree that is whole; the error is like that of Open.
