@@ -18,6 +18,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/cluster"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/content/depot"
 	"rukpak.io/rukpak/internal/controller/bundle"
@@ -44,6 +45,7 @@ type parts struct {
 	accounts *identity.Clients
 	reviewer *identity.Reviewer
 	finder   *revision.Finder
+	facts    *cluster.Facts
 	engine   *activate.Engine
 	stored   *revision.Manifests
 	opener   *origin.Opener
@@ -73,6 +75,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	if err != nil {
 		return nil, fmt.Errorf("make the discovery client: %w", err)
 	}
+	p.facts = cluster.NewFacts(kinds)
 	p.finder = &revision.Finder{Discovery: kinds, Metadata: objects}
 	if p.accounts, err = identity.NewClients(mgr.GetConfig(), mgr.GetScheme(), mgr.GetRESTMapper()); err != nil {
 		return nil, fmt.Errorf("make the clients of service accounts: %w", err)
@@ -112,6 +115,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 			return (&instance.Controller{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("instance"),
 				Provisioners: served, Contents: contents{p.store, p.lost}, Scopes: scopes{mgr.GetRESTMapper()},
+				Accounts: p.accounts, Facts: p.facts,
 				Follower: follower{p.opener, p.store, p.options.Limits},
 				Planner:  &planner{p, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetRESTMapper()}, Workers: p.options.Workers,
 			}).Register(mgr)

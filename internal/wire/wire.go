@@ -12,16 +12,20 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/raw"
@@ -110,11 +114,37 @@ func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 		LeaderElectionID:              "manager.rukpak.io",
 		LeaderElectionNamespace:       options.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		Cache:                         cache.Options{ByObject: named()},
 		Client: client.Options{Cache: &client.CacheOptions{
 			// Read when needed: holding every Secret of the cluster in memory is neither cheap nor safe.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}},
 		}},
 	})
+}
+
+// named is how ConfigMaps and Secrets are watched that instances name in their configuration: what they are called and
+// that they changed is all that is held. Manifests, ours and Helm's, are many and nobody's configuration.
+func named() map[client.Object]cache.ByObject {
+	metadata := func(kind string) client.Object {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+	}
+	bare := func(object any) (any, error) {
+		full, ok := object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return object, nil
+		}
+		return &metav1.PartialObjectMetadata{TypeMeta: full.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+			Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion,
+		}}, nil
+	}
+	var others []fields.Selector
+	for _, kind := range []string{string(manifest.TypeOf(manifest.KindManifest)), string(manifest.TypeOf(manifest.KindPlan)), "helm.sh/release.v1"} {
+		others = append(others, fields.OneTermNotEqualSelector("type", kind))
+	}
+	return map[client.Object]cache.ByObject{
+		metadata("ConfigMap"): {Transform: bare},
+		metadata("Secret"):    {Transform: bare, Field: fields.AndSelectors(others...)},
+	}
 }
 
 // addProbes makes the manager ready when its caches are.

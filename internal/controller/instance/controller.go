@@ -9,6 +9,7 @@ package instance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -34,11 +35,17 @@ type Controller struct {
 	Contents     Contents
 	Planner      Planner
 	Scopes       Scopes
+	Accounts     Accounts
+	Facts        Facts
 	Follower     Follower
 	Workers      int
 
 	looked   sync.Map // UID of an instance -> *look
 	followed sync.Map // UID of an instance -> *round
+
+	watching sync.Mutex
+	watch    func(kind string) error
+	toWatch  []string // kinds that configurations may be in, as long as none is
 }
 
 // work is what the steps of one reconcile hand to one another.
@@ -48,7 +55,8 @@ type work struct {
 	pins      []v1alpha1.ResolvedSource   // of the bundle, if the sources are followed
 	bundle    *v1alpha1.Bundle
 	class     *v1alpha1.ProvisionerClass
-	account   string // name of the service account
+	account   string          // name of the service account
+	config    json.RawMessage // of all parts, nil for none
 	current   *v1alpha1.InstanceRevision
 	requeue   time.Duration
 }
@@ -63,13 +71,19 @@ func (w *work) again(pause time.Duration) {
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("instance").
+	built, err := ctrl.NewControllerManagedBy(mgr).Named("instance").
 		For(&v1alpha1.BundleInstance{}).
 		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(c.ofRevision)).
 		Watches(&v1alpha1.Bundle{}, handler.EnqueueRequestsFromMapFunc(c.ofBundle)).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
+		Watches(&v1alpha1.BundleInstance{}, handler.EnqueueRequestsFromMapFunc(c.ofDependency)).
 		WithOptions(pace.Options(c.Workers)).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+		Build(reconcile.AsReconciler(mgr.GetClient(), c))
+	if err != nil {
+		return err
+	}
+	c.watch, c.toWatch = c.watchKind(mgr.GetCache(), built.Watch), []string{"ConfigMap", "Secret"}
+	return nil
 }
 
 // Reconcile brings one instance as far as it can and says so in its status.
@@ -110,6 +124,7 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 		c.ensureBundle,
 		c.findClass,
 		c.findAccount,
+		c.findConfig,
 		c.ensureRevision,
 		c.ensurePlan,
 		c.trimHistory,

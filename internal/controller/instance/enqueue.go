@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/dependency"
 )
 
 func request(namespace, name string) reconcile.Request {
@@ -22,6 +23,11 @@ func (c *Controller) ofRevision(_ context.Context, object client.Object) []recon
 		return nil
 	}
 	return []reconcile.Request{request(revision.Namespace, revision.Spec.Instance.Name)}
+}
+
+// ofDependency finds the instances that wait for one.
+func (c *Controller) ofDependency(ctx context.Context, object client.Object) []reconcile.Request {
+	return dependency.Dependents(ctx, c.Client, object)
 }
 
 // ofBundle finds the instances that use a bundle, by template or by reference.

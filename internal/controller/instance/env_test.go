@@ -25,6 +25,8 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/instance"
+	"rukpak.io/rukpak/internal/identity"
+	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/testenv"
 	"rukpak.io/rukpak/provisioner"
@@ -44,6 +46,7 @@ type stage struct {
 	namespace string
 	control   *instance.Controller
 	lagging   *atomic.Bool // the cache of the controller has no revisions yet
+	facts     *facts
 }
 
 func newStage(t *testing.T) *stage {
@@ -56,14 +59,41 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, client: c, namespace: env.NewNamespace(t), lagging: &atomic.Bool{}}
+	s := &stage{T: t, client: c, namespace: env.NewNamespace(t), lagging: &atomic.Bool{}, facts: &facts{}}
+	accounts, err := identity.NewClients(env.Config(), scheme, c.RESTMapper())
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.control = &instance.Controller{
 		Client: behind{c, s.lagging}, Live: c, Recorder: &events.FakeRecorder{},
 		Provisioners: map[string]provisioner.Provisioner{plain.New().ID(): plain.New()},
 		Contents:     unpacked{}, Scopes: namespaced{}, Planner: &planner{},
+		Accounts: accounts, Facts: s.facts,
 	}
 	s.prepare()
 	return s
+}
+
+// serve has one provisioner render everything.
+func (s *stage) serve(one provisioner.Provisioner) {
+	s.control.Provisioners = map[string]provisioner.Provisioner{one.ID(): one}
+}
+
+// facts is a cluster that serves what the test says.
+type facts struct{ apis []string }
+
+func (f *facts) Cluster(context.Context) (provisioner.Cluster, error) {
+	return provisioner.Cluster{Version: "v1.31.0", APIs: f.apis}, nil
+}
+
+// manifests are those that a revision keeps.
+func (s *stage) manifests(revision *v1alpha1.InstanceRevision) manifest.Set {
+	s.Helper()
+	encoded, err := manifest.LoadVerified(s.Context(), s.client, revision.Namespace, revision.Name, digest.Digest(revision.Spec.ManifestDigest))
+	s.must(err)
+	set, err := manifest.Decode(encoded)
+	s.must(err)
+	return set
 }
 
 // behind is a cache to which revisions come late.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cluster"
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/manifest"
@@ -40,11 +42,18 @@ type Scopes interface {
 	Namespaced(ctx context.Context, phases []provisioner.Phase, namespace string) error
 }
 
+// Facts says what the cluster is like.
+type Facts interface {
+	Cluster(ctx context.Context) (provisioner.Cluster, error)
+}
+
 // rendering is what a revision keeps.
 type rendering struct {
-	bytes  []byte
-	digest v1alpha1.Digest
-	notes  string
+	bytes       []byte
+	digest      v1alpha1.Digest
+	notes       string
+	varies      []string
+	provisional v1alpha1.Digest // see InstanceRevisionStatus.ProvisionalFor
 }
 
 // render turns the content and the configuration into manifests.
@@ -60,7 +69,15 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the content of Bundle %q: %w", w.bundle.Name, err)
 	}
-	result, err := c.run(ctx, w, tree)
+	facts, err := c.Facts.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	provisional, err := c.provisionalFor(ctx, w, facts) // before it is rendered: what becomes ready meanwhile has to count
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.run(ctx, w, tree, facts)
 	if err != nil {
 		return nil, refusal(w, err)
 	}
@@ -75,10 +92,13 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 	if err != nil {
 		return nil, refusal(w, err)
 	}
-	return &rendering{bytes: encoded, digest: v1alpha1.Digest(manifest.DigestOf(encoded)), notes: cutTo(result.Notes, maxNotes)}, nil
+	return &rendering{
+		bytes: encoded, digest: v1alpha1.Digest(manifest.DigestOf(encoded)), notes: cutTo(result.Notes, maxNotes),
+		varies: lines(result.Varies), provisional: provisional,
+	}, nil
 }
 
-func (c *Controller) run(ctx context.Context, w *work, tree fs.FS) (provisioner.Result, error) {
+func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisioner.Cluster) (provisioner.Result, error) {
 	served, ok := c.Provisioners[w.class.Spec.Provisioner]
 	if !ok {
 		return provisioner.Result{}, &Hold{
@@ -90,11 +110,19 @@ func (c *Controller) run(ctx context.Context, w *work, tree fs.FS) (provisioner.
 	if err := served.Validate(ctx, tree, parameters); err != nil {
 		return provisioner.Result{}, err
 	}
+	as, err := c.Accounts.Client(w.instance.Namespace, w.account)
+	if err != nil {
+		return provisioner.Result{}, err
+	}
 	return served.Render(ctx, provisioner.Request{
 		Instance:   types.NamespacedName{Namespace: w.instance.Namespace, Name: w.instance.Name},
 		Content:    tree,
 		Parameters: parameters,
-		Config:     raw(w.instance.Spec.Config),
+		Config:     w.config,
+		Revision:   w.instance.Status.LastRevision + 1,
+		Upgrade:    slices.ContainsFunc(w.revisions, wasActive),
+		Cluster:    facts,
+		Reader:     cluster.Reader(as),
 	})
 }
 
@@ -121,17 +149,18 @@ func refusal(w *work, err error) error {
 	}
 }
 
-// store keeps the manifests of a revision. It may be repeated.
+// store keeps the manifests of a revision. It may be repeated. The status goes first: what has its manifests is taken as
+// rendered, and all that is known of the rendering has to be there by then.
 func (c *Controller) store(ctx context.Context, revision *v1alpha1.InstanceRevision, rendered *rendering) error {
+	before := revision.DeepCopy()
+	revision.Status.Notes, revision.Status.Varies, revision.Status.ProvisionalFor = rendered.notes, rendered.varies, rendered.provisional
+	if err := status.Patch(ctx, c.Client, revision, before); err != nil {
+		return err
+	}
 	if err := manifest.Save(ctx, c.Client, revision, manifest.KindManifest, rendered.bytes); err != nil {
 		return fmt.Errorf("keep the manifests of InstanceRevision %q: %w", revision.Name, err)
 	}
-	if revision.Status.Notes == rendered.notes {
-		return nil
-	}
-	before := revision.DeepCopy()
-	revision.Status.Notes = rendered.notes
-	return status.Patch(ctx, c.Client, revision, before)
+	return nil
 }
 
 // manifestsOf reads the manifests of a kept revision.
@@ -140,7 +169,7 @@ func (c *Controller) manifestsOf(ctx context.Context, revision *v1alpha1.Instanc
 	if err != nil {
 		return nil, &Hold{Reason: v1alpha1.ReasonManifestCorrupt, Retry: true, Message: err.Error()}
 	}
-	return &rendering{bytes: encoded, digest: revision.Spec.ManifestDigest, notes: revision.Status.Notes}, nil
+	return &rendering{bytes: encoded, digest: revision.Spec.ManifestDigest, notes: revision.Status.Notes, varies: revision.Status.Varies}, nil
 }
 
 func raw(extension *runtime.RawExtension) json.RawMessage {
@@ -156,4 +185,22 @@ func cutTo(text string, limit int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit-4], "") + " ..."
+}
+
+// The longest list of what varies that a revision keeps, and the longest line of it.
+const (
+	maxVaries = 20
+	maxLine   = 256
+)
+
+// lines cuts a list to what a status holds.
+func lines(all []string) []string {
+	if len(all) > maxVaries {
+		all = append(slices.Clone(all[:maxVaries-1]), fmt.Sprintf("and %d more", len(all)-maxVaries+1))
+	}
+	var out []string
+	for _, line := range all {
+		out = append(out, cutTo(status.OneLine(line), maxLine))
+	}
+	return out
 }

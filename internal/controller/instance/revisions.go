@@ -56,8 +56,10 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	wanted := func(r *v1alpha1.InstanceRevision) bool {
 		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
 	}
-	if wanted(w.current) && isTrue(w.current, v1alpha1.ConditionPlanned) && !lostManifests(w.current) {
-		return nil
+	if wanted(w.current) {
+		if done, err := c.rendered(ctx, w); err != nil || done {
+			return err
+		}
 	}
 	if active := activeOf(w.revisions); wanted(active) && w.current.Status.ActivatedAt == nil {
 		return c.withdraw(ctx, w, active)
@@ -72,6 +74,20 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	spec := c.newSpec(w, rendered.digest, config)
 	spec.ContentDigest, spec.BundleName = content, w.bundle.Name
 	return c.createRevision(ctx, w, spec, rendered)
+}
+
+// rendered reports whether the newest revision, which is the wanted one, has its manifests. What has them is not rendered
+// again: not all content renders to the same twice.
+func (c *Controller) rendered(ctx context.Context, w *work) (bool, error) {
+	if lostManifests(w.current) {
+		return false, nil
+	}
+	if !isTrue(w.current, v1alpha1.ConditionPlanned) {
+		if _, err := c.manifestsOf(ctx, w.current); err != nil {
+			return false, ctx.Err()
+		}
+	}
+	return c.settled(ctx, w)
 }
 
 // ensureRollback makes a revision with the manifests of an earlier one.
@@ -201,6 +217,8 @@ func newest(revisions []v1alpha1.InstanceRevision) *v1alpha1.InstanceRevision {
 	}
 	return nil
 }
+
+func wasActive(revision v1alpha1.InstanceRevision) bool { return revision.Status.ActivatedAt != nil }
 
 // activeOf is the revision that is applied and healed, or nil.
 func activeOf(revisions []v1alpha1.InstanceRevision) *v1alpha1.InstanceRevision {

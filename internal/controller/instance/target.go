@@ -87,7 +87,7 @@ func (c *Controller) findAccount(ctx context.Context, w *work) error {
 
 // configDigest covers all but the content that decides what a revision does.
 func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
-	encoded, err := json.Marshal(map[string]any{
+	all := map[string]any{
 		"class":             w.class.Name,
 		"provisioner":       w.class.Spec.Provisioner,
 		"parameters":        w.class.Spec.Parameters,
@@ -97,7 +97,11 @@ func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
 		"prune":             prunes(w.instance),
 		"recreateImmutable": w.instance.Spec.Strategy.RecreateImmutable,
 		"rollbackOf":        rollbackOf,
-	})
+	}
+	if len(w.instance.Spec.ConfigFrom) > 0 && rollbackOf == nil {
+		all["config"] = w.config
+	}
+	encoded, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("encode the configuration: %w", err)
 	}
