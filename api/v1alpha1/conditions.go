@@ -84,6 +84,7 @@ const (
 	ReasonInvalidContent        = "InvalidContent"        // the provisioner refuses the content
 	ReasonInvalidConfig         = "InvalidConfig"         // the provisioner refuses the configuration
 	ReasonConfigNotFound        = "ConfigNotFound"        // configFrom names an object or a key that does not exist, or may not be read
+	ReasonRendering             = "Rendering"             // the provisioner, which is not part of the manager, has not answered yet
 	ReasonRenderFailed          = "RenderFailed"          // rendering failed for another reason
 	ReasonRevisionNotFound      = "RevisionNotFound"      // rollbackTo names no kept revision
 	ReasonNoRevision            = "NoRevision"            // there is no revision yet

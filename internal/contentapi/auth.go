@@ -75,28 +75,28 @@ func (g *gate) start(ctx context.Context) error {
 	return nil
 }
 
-// pass gives what a request asks for, or why it may not. Discovery, which holds
-// nothing of anybody, is open to all who are known.
-func (g *gate) pass(r *http.Request) (*request.RequestInfo, error) {
+// pass gives what a request asks for and who asks, or why he may not. Discovery,
+// which holds nothing of anybody, is open to all who are known.
+func (g *gate) pass(r *http.Request) (*request.RequestInfo, user.Info, error) {
 	found, ok, err := g.who.AuthenticateRequest(r)
 	if err != nil || !ok {
-		return nil, apierrors.NewUnauthorized("the content API does not know you: come by way of the API server, or with a token of it")
+		return nil, nil, apierrors.NewUnauthorized("the content API does not know you: come by way of the API server, or with a token of it")
 	}
 	info, err := g.infos.NewRequestInfo(r)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, nil, apierrors.NewBadRequest(err.Error())
 	}
 	if !info.IsResourceRequest {
-		return info, nil
+		return info, found.User, nil
 	}
 	reason, err := g.may.refused(r.Context(), found.User, info)
 	if err != nil {
-		return nil, apierrors.NewServiceUnavailable("the API server does not say whether you may: " + err.Error())
+		return nil, nil, apierrors.NewServiceUnavailable("the API server does not say whether you may: " + err.Error())
 	}
 	if reason != "" {
-		return nil, forbidden(found.User, info, reason)
+		return nil, nil, forbidden(found.User, info, reason)
 	}
-	return info, nil
+	return info, found.User, nil
 }
 
 func forbidden(who user.Info, info *request.RequestInfo, reason string) error {
@@ -104,8 +104,12 @@ func forbidden(who user.Info, info *request.RequestInfo, reason string) error {
 	if info.Subresource != "" {
 		resource += "/" + info.Subresource
 	}
+	where := fmt.Sprintf("in namespace %q", info.Namespace)
+	if info.Namespace == "" {
+		where = fmt.Sprintf("with the name %q, which a ClusterRole gives", info.Name)
+	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: resource}, info.Name,
-		fmt.Errorf("user %q lacks the verb %q on %s.%s in namespace %q%s", who.GetName(), info.Verb, resource, info.APIGroup, info.Namespace, strings.TrimRight(reason, " ")))
+		fmt.Errorf("user %q lacks the verb %q on %s.%s %s%s", who.GetName(), info.Verb, resource, info.APIGroup, where, strings.TrimRight(reason, " ")))
 }
 
 // tokenReviews asks the API server whose a token is, for those who come

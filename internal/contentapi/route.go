@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	contentv1 "rukpak.io/rukpak/api/content/v1alpha1"
@@ -25,7 +26,8 @@ type call struct {
 	w      *countingWriter
 	r      *http.Request
 	info   *request.RequestInfo
-	path   string // behind the subresource: of a file
+	user   user.Info
+	path   string // behind the subresource: of a file, or a job
 }
 
 // handlers by resource, subresource and verb.
@@ -37,6 +39,9 @@ func handlers() map[string]func(*call) error {
 		"get instancerevisions/secretmanifests": (*call).secretManifests,
 		"get instancerevisions/diff":            (*call).diff,
 		"create uploads":                        (*call).upload,
+		"create provisioners/work":              (*call).work,
+		"get provisioners/work":                 (*call).workContent,
+		"create provisioners/read":              (*call).readCluster,
 	}
 }
 
@@ -45,32 +50,46 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w, r = inMotion(w, r, stallTime)
 	counted := &countingWriter{ResponseWriter: w}
 	begun := time.Now()
-	info, err := s.gate.pass(r)
+	info, who, err := s.gate.pass(r)
 	what := "discovery"
 	if info != nil && info.IsResourceRequest {
 		what = resourceOf(info)
-		defer func() { s.Metrics.Served(knownOr(what, "other"), counted.status, time.Since(begun)) }()
+		defer func() {
+			if !waits(info) {
+				s.Metrics.Served(knownOr(what, "other"), counted.status, time.Since(begun))
+			}
+		}()
 	}
 	if err == nil && !info.IsResourceRequest {
 		err = discover(counted, r)
 	} else if err == nil {
-		err = s.call(counted, r, info, what)
+		err = s.call(counted, r, info, who, what)
 	}
 	if err != nil {
 		counted.fail(err)
 	}
 }
 
-func (s *Server) call(w *countingWriter, r *http.Request, info *request.RequestInfo, what string) error {
+func (s *Server) call(w *countingWriter, r *http.Request, info *request.RequestInfo, who user.Info, what string) error {
 	handle, ok := handlers()[info.Verb+" "+what]
-	if !ok || info.APIGroup != contentv1.GroupVersion.Group || info.APIVersion != contentv1.GroupVersion.Version || info.Namespace == "" {
+	if !ok || info.APIGroup != contentv1.GroupVersion.Group || info.APIVersion != contentv1.GroupVersion.Version || !inScope(info) {
 		return unknown(info, what)
 	}
-	c := &call{server: s, w: w, r: r, info: info}
+	c := &call{server: s, w: w, r: r, info: info, user: who}
 	if len(info.Parts) > 3 {
 		c.path = strings.Join(info.Parts[3:], "/")
 	}
 	return handle(c)
+}
+
+// inScope tells whether a request names a namespace if, and only if, what it is about is in one.
+func inScope(info *request.RequestInfo) bool {
+	return (info.Namespace == "") == (info.Resource == contentv1.ResourceProvisioners)
+}
+
+// waits tells requests for work, which are held until there is some: how long that took says nothing.
+func waits(info *request.RequestInfo) bool {
+	return info.Resource == contentv1.ResourceProvisioners && len(info.Parts) == 3 && info.Verb == "create"
 }
 
 func resourceOf(info *request.RequestInfo) string {
@@ -91,10 +110,10 @@ func knownOr(what, other string) string {
 }
 
 func unknown(info *request.RequestInfo, what string) error {
-	if knownOr(what, "") != "" && info.Namespace != "" {
+	if knownOr(what, "") != "" && inScope(info) {
 		return apierrors.NewMethodNotSupported(schema.GroupResource{Group: info.APIGroup, Resource: what}, info.Verb)
 	}
-	return notFound("there is no %s in %s; a bundle has files and archive, an instancerevision manifests, secretmanifests and diff", what, contentv1.GroupVersion)
+	return notFound("there is no %s in %s; a bundle has files and archive, an instancerevision manifests, secretmanifests and diff, a provisioner work and read", what, contentv1.GroupVersion)
 }
 
 // notFound is a 404 with a text of our own.

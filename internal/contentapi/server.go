@@ -55,6 +55,7 @@ type Config struct {
 	// is to be fetched again.
 	Lost    func(types.NamespacedName)
 	Limits  unpack.Limits // on one upload
+	Jobs    Jobs          // of provisioners outside of the manager; nil if there are none
 	Metrics Metrics
 	Log     logr.Logger
 }
@@ -67,6 +68,8 @@ type Server struct {
 	keys *keyring
 	// heavy bounds how many sets of manifests, which may be large, are held at a time.
 	heavy chan struct{}
+	// results bounds the same of results of provisioners, which so do not stand in the way of those.
+	results chan struct{}
 }
 
 const maxHeavy = 4
@@ -85,7 +88,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("content API: %w", err)
 	}
-	return &Server{Config: config, gate: gate, keys: newKeyring(lifetimes{}), heavy: make(chan struct{}, maxHeavy)}, nil
+	return &Server{Config: config, gate: gate, keys: newKeyring(lifetimes{}), heavy: make(chan struct{}, maxHeavy), results: make(chan struct{}, maxHeavy)}, nil
 }
 
 // NeedLeaderElection is true: see Server.

@@ -64,7 +64,7 @@ func (p *parts) contentAPI(mgr ctrl.Manager) error {
 		Address: p.options.ContentAddress, Advertise: p.options.ContentAdvertise, Artifacts: p.options.ArtifactAddress,
 		API: api, Client: mgr.GetClient(), Live: live,
 		Contents: p.store, Lost: contents{p.store, p.lost}.Lost,
-		Limits: p.options.Limits, Metrics: p.metrics, Log: mgr.GetLogger().WithName("content-api"),
+		Jobs: p.jobs, Limits: p.options.Limits, Metrics: p.metrics, Log: mgr.GetLogger().WithName("content-api"),
 	})
 	if err != nil {
 		return err

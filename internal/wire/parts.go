@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/watch"
 )
@@ -49,6 +52,7 @@ type parts struct {
 	engine   *activate.Engine
 	stored   *revision.Manifests
 	opener   *origin.Opener
+	jobs     *remote.Broker // of provisioners outside of this manager
 
 	registries    *reach.Config
 	registryFiles *registryconfig.Files
@@ -90,17 +94,19 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits, p.registries)
 	p.opener.Lost = contents{p.store, p.lost}.Lost
 	p.opener.Namespace = options.ownNamespace()
+	p.jobs = remote.New(remote.Options{Own: slices.Collect(maps.Keys(provisioners())), Log: mgr.GetLogger().WithName("provisioners")})
 	return p, nil
 }
 
 // register adds everything that runs to the manager.
 func (p *parts) register(mgr ctrl.Manager) error {
-	served := provisioners()
+	served := served{provisioners(), p.jobs}
 	registrations := []func() error{
 		func() error { return mgr.Add(p.watcher) },
 		func() error {
 			return mgr.Add(&gc.Collector{Client: mgr.GetClient(), Store: p.store, Interval: p.options.CollectInterval, Log: mgr.GetLogger().WithName("gc")})
 		},
+		func() error { return mgr.Add(p.jobs) },
 		func() error { return p.collectShared(mgr) },
 		func() error {
 			return (&class.Controller{Client: mgr.GetClient(), Provisioners: served}).Register(mgr)

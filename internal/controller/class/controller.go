@@ -8,68 +8,96 @@ package class
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/provisioner"
 )
+
+// Provisioners finds the provisioners.
+type Provisioners interface {
+	// Find gives the provisioner of an ID, also if nobody serves it: then it says so when it is asked, with a
+	// *remote.NobodyError. One that is not part of the manager answers with a *remote.PendingError before it has judged.
+	Find(id string) provisioner.Provisioner
+	// OnChange has wake called for a provisioner that answers otherwise now. wake does not block.
+	OnChange(wake func(id string))
+}
 
 // Controller sets the Ready condition of ProvisionerClasses.
 type Controller struct {
 	Client       client.Client
-	Provisioners map[string]provisioner.Provisioner // by ID
+	Provisioners Provisioners
 }
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("class").
 		For(&v1alpha1.ProvisionerClass{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Func(c.ofProvisioner)).
+		WithOptions(pace.Options(1)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// ofProvisioner has the classes of a provisioner judged again.
+func (c *Controller) ofProvisioner(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.Provisioners.OnChange(func(id string) {
+		var list v1alpha1.ProvisionerClassList
+		if err := c.Client.List(ctx, &list); err != nil {
+			return // the cache ends
+		}
+		for i := range list.Items {
+			if list.Items[i].Spec.Provisioner == id {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			}
+		}
+	})
+	return nil
 }
 
 // Reconcile judges one class.
 func (c *Controller) Reconcile(ctx context.Context, class *v1alpha1.ProvisionerClass) (ctrl.Result, error) {
 	before := class.DeepCopy()
-	reason, message := c.judge(ctx, class)
-	state := metav1.ConditionFalse
-	if reason == v1alpha1.ReasonServed {
-		state = metav1.ConditionTrue
+	judged := class.Status.ObservedGeneration == class.Generation
+	err := c.Provisioners.Find(class.Spec.Provisioner).Validate(ctx, nil, Parameters(class))
+	conditions := status.Conditions{List: &class.Status.Conditions, Generation: class.Generation}
+	var nobody *remote.NobodyError
+	var pending *remote.PendingError
+	switch {
+	case err == nil:
+		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonServed, fmt.Sprintf("the provisioner %s is served", class.Spec.Provisioner))
+	case errors.As(err, &nobody):
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonProvisionerNotFound, err.Error())
+		err = nil // whoever serves it makes himself known
+	case provisioner.IsInputError(err):
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInvalidParameters, err.Error())
+		err = nil
+	case errors.As(err, &pending) && judged:
+		return ctrl.Result{}, nil // what was said stands until there is an answer, which makes itself known
+	case errors.As(err, &pending):
+		conditions.Unknown(v1alpha1.ConditionReady, v1alpha1.ReasonRendering, err.Error())
+		err = nil
+	case judged:
+		return ctrl.Result{}, err
+	default:
+		conditions.Unknown(v1alpha1.ConditionReady, v1alpha1.ReasonTransientError, err.Error())
 	}
 	class.Status.ObservedGeneration = class.Generation
-	conditions := status.Conditions{List: &class.Status.Conditions, Generation: class.Generation}
-	conditions.Set(v1alpha1.ConditionReady, state, reason, message)
-	return ctrl.Result{}, status.Patch(ctx, c.Client, class, before)
-}
-
-func (c *Controller) judge(ctx context.Context, class *v1alpha1.ProvisionerClass) (reason, message string) {
-	served, ok := c.Provisioners[class.Spec.Provisioner]
-	if !ok {
-		return v1alpha1.ReasonProvisionerNotFound, fmt.Sprintf("nobody serves the provisioner %q; this manager serves %s",
-			class.Spec.Provisioner, strings.Join(c.served(), ", "))
+	if patchErr := status.Patch(ctx, c.Client, class, before); patchErr != nil {
+		return ctrl.Result{}, patchErr
 	}
-	if err := served.Validate(ctx, nil, Parameters(class)); err != nil {
-		return v1alpha1.ReasonInvalidParameters, err.Error()
-	}
-	return v1alpha1.ReasonServed, fmt.Sprintf("the provisioner %s is served", class.Spec.Provisioner)
-}
-
-func (c *Controller) served() []string {
-	var ids []string
-	for id := range c.Provisioners {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return ctrl.Result{}, err
 }
 
 // Parameters of a class, as its provisioner gets them; nil if there are none.

@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
-	"rukpak.io/rukpak/provisioner"
 )
 
 // Controller reconciles BundleInstances up to the plan.
@@ -31,7 +31,7 @@ type Controller struct {
 	Client       client.Client // cached reads
 	Live         client.Reader // uncached reads, for Secrets and service accounts
 	Recorder     events.EventRecorder
-	Provisioners map[string]provisioner.Provisioner // by ID
+	Provisioners Provisioners
 	Contents     Contents
 	Planner      Planner
 	Scopes       Scopes
@@ -77,6 +77,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Bundle{}, handler.EnqueueRequestsFromMapFunc(c.ofBundle)).
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
 		Watches(&v1alpha1.BundleInstance{}, handler.EnqueueRequestsFromMapFunc(c.ofDependency)).
+		WatchesRawSource(source.Func(c.ofProvisioner)).
 		WithOptions(pace.Options(c.Workers)).
 		Build(reconcile.AsReconciler(mgr.GetClient(), c))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -63,4 +64,10 @@ func (c *Controller) ofClass(ctx context.Context, class client.Object) []reconci
 		}
 	}
 	return requests
+}
+
+// ofProvisioner has instances looked at that waited for a provisioner outside of the manager.
+func (c *Controller) ofProvisioner(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.Provisioners.OnInstance(func(name types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: name}) })
+	return nil
 }

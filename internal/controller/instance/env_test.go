@@ -66,7 +66,7 @@ func newStage(t *testing.T) *stage {
 	}
 	s.control = &instance.Controller{
 		Client: behind{c, s.lagging}, Live: c, Recorder: &events.FakeRecorder{},
-		Provisioners: map[string]provisioner.Provisioner{plain.New().ID(): plain.New()},
+		Provisioners: one{plain.New()},
 		Contents:     unpacked{}, Scopes: namespaced{}, Planner: &planner{},
 		Accounts: accounts, Facts: s.facts,
 	}
@@ -74,9 +74,16 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// one is the only provisioner there is.
+type one struct{ provisioner.Provisioner }
+
+func (o one) Find(string) provisioner.Provisioner { return o.Provisioner }
+
+func (one) OnInstance(func(types.NamespacedName)) {}
+
 // serve has one provisioner render everything.
-func (s *stage) serve(one provisioner.Provisioner) {
-	s.control.Provisioners = map[string]provisioner.Provisioner{one.ID(): one}
+func (s *stage) serve(only provisioner.Provisioner) {
+	s.control.Provisioners = one{only}
 }
 
 // facts is a cluster that serves what the test says.

@@ -20,6 +20,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/manifest"
+	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -40,6 +41,15 @@ type Scopes interface {
 	// Namespaced sets the namespace of objects that need one and name none.
 	// Kinds are known from the API server and from CRDs among the objects.
 	Namespaced(ctx context.Context, phases []provisioner.Phase, namespace string) error
+}
+
+// Provisioners finds the provisioners.
+type Provisioners interface {
+	// Find gives the provisioner of an ID, also if nobody serves it: then it says so when it is asked, with a
+	// *remote.NobodyError. One that is not part of the manager answers with a *remote.PendingError before it has rendered.
+	Find(id string) provisioner.Provisioner
+	// OnInstance has wake called for an instance that got one of these and may go on now. wake does not block.
+	OnInstance(wake func(types.NamespacedName))
 }
 
 // Facts says what the cluster is like.
@@ -99,13 +109,7 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 }
 
 func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisioner.Cluster) (provisioner.Result, error) {
-	served, ok := c.Provisioners[w.class.Spec.Provisioner]
-	if !ok {
-		return provisioner.Result{}, &Hold{
-			Reason:  v1alpha1.ReasonClassNotReady,
-			Message: fmt.Sprintf("ProvisionerClass %q: nobody serves the provisioner %q", w.class.Name, w.class.Spec.Provisioner),
-		}
-	}
+	served := c.Provisioners.Find(w.class.Spec.Provisioner)
 	parameters := class.Parameters(w.class)
 	if err := served.Validate(ctx, tree, parameters); err != nil {
 		return provisioner.Result{}, err
@@ -122,9 +126,18 @@ func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisi
 		Revision:   w.instance.Status.LastRevision + 1,
 		Upgrade:    slices.ContainsFunc(w.revisions, wasActive),
 		Cluster:    facts,
-		Reader:     cluster.Reader(as),
+		Reader:     accountReader{cluster.Reader(as), w.account},
 	})
 }
+
+// accountReader says as whom it reads, so that what was rendered with what one account may read is not taken for another's.
+type accountReader struct {
+	provisioner.Reader
+	account string
+}
+
+// String is the name of the account.
+func (r accountReader) String() string { return r.account }
 
 // refusal classifies a rendering error: bad input stays bad until the spec
 // changes, an unknown kind may yet be served, all else is tried again.
@@ -132,6 +145,9 @@ func refusal(w *work, err error) error {
 	var held *Hold
 	if errors.As(err, &held) {
 		return held
+	}
+	if waits := awaited(w, err); waits != nil {
+		return waits
 	}
 	var unknown *manifest.UnknownKindError
 	if errors.As(err, &unknown) {
@@ -147,6 +163,19 @@ func refusal(w *work, err error) error {
 		Reason: v1alpha1.ReasonRenderFailed, Retry: true,
 		Message: fmt.Sprintf("render Bundle %q: %v", w.bundle.Name, err),
 	}
+}
+
+// awaited is a hold that ends when a provisioner outside of the manager is served, or has answered: see OnInstance.
+func awaited(w *work, err error) *Hold {
+	var nobody *remote.NobodyError
+	var pending *remote.PendingError
+	switch {
+	case errors.As(err, &nobody):
+		return &Hold{Reason: v1alpha1.ReasonProvisionerNotFound, Message: fmt.Sprintf("ProvisionerClass %q: %v", w.class.Name, err)}
+	case errors.As(err, &pending):
+		return &Hold{Reason: v1alpha1.ReasonRendering, Message: fmt.Sprintf("ProvisionerClass %q: %v", w.class.Name, err), Busy: true}
+	}
+	return nil
 }
 
 // store keeps the manifests of a revision. It may be repeated. The status goes first: what has its manifests is taken as

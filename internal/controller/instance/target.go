@@ -37,7 +37,8 @@ func (c *Controller) findClass(ctx context.Context, w *work) error {
 	}
 	w.class = found
 	ready := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue {
+	// That nobody serves the provisioner matters to who needs something rendered, and is said there.
+	if ready == nil || ready.Status != metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonProvisionerNotFound {
 		message := "not judged yet"
 		if ready != nil {
 			message = ready.Message

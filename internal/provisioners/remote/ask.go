@@ -53,19 +53,17 @@ func (r remote) Render(ctx context.Context, req provisioner.Request) (provisione
 	job := contentv1.Job{
 		Kind: contentv1.JobRender, Parameters: req.Parameters, Config: req.Config, Content: tree.Digest().String(),
 		Instance: &contentv1.InstanceName{Namespace: req.Instance.Namespace, Name: req.Instance.Name},
-		Revision: req.Revision, Upgrade: req.Upgrade,
+		Revision: req.Revision, Upgrade: req.Upgrade, Reads: req.Reader != nil,
+		Cluster: &contentv1.ClusterFacts{Version: req.Cluster.Version, APIs: req.Cluster.APIs},
 	}
 	sum, err := sumOf(job, readerOf(req.Reader))
 	if err != nil {
 		return provisioner.Result{}, err
 	}
-	job.Cluster = &contentv1.ClusterFacts{Version: req.Cluster.Version, APIs: req.Cluster.APIs}
-	job.Reads = req.Reader != nil
 	return r.broker.ask(ctx, &errand{key: key{id: r.id, instance: req.Instance}, sum: sum, job: job, content: req.Content, reader: req.Reader})
 }
 
-// sumOf covers what an answer depends on, but for the cluster: what it serves may change while somebody is at the job,
-// and that begins no job anew.
+// sumOf covers what an answer depends on, as far as it is known before.
 func sumOf(job contentv1.Job, reader string) (string, error) {
 	encoded, err := json.Marshal(job)
 	if err != nil {
@@ -168,11 +166,9 @@ func (b *Broker) answer(asked *errand) ([]byte, error) {
 		b.errands[asked.key], found = asked, asked
 		crew.put(asked)
 	case found.state == done: // it failed, and is tried again
-		found.job, found.content, found.reader = asked.job, asked.content, asked.reader
+		found.content, found.reader = asked.content, asked.reader
 		found.state, found.last = queued, found.err
 		crew.put(found)
-	default:
-		found.content, found.reader = asked.content, asked.reader // as whom it is read now
 	}
 	if found.last != nil {
 		return nil, found.last
