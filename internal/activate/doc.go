@@ -14,6 +14,7 @@
 //     it. One that differs costs one server-side apply.
 //   - What the content no longer says goes, also where an older client-side tool or our own create left it. What
 //     others add stays.
+//   - Tasks are run, not kept: each once in a run, waited for until it has ended, and not looked at afterwards.
 //   - Phases go in order. A fault in one stops those after it, and all faults of that phase are told.
 //   - No call takes long. What needs time is Waiting, and the caller comes again.
 //   - Deletes name the UID and the resource version of what was looked at.

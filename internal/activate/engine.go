@@ -64,14 +64,15 @@ func New(config Config) *Engine {
 
 // Apply makes the objects of the phases stand as they are given, with the owner's mark. It acts as c, which must read
 // without a cache. The objects are not changed, and must not be while it runs; to pass the same ones again is cheaper
-// than to pass equal ones.
+// than to pass equal ones. Tasks among them are run at their place, if they are of the moment that the options have.
 func (e *Engine) Apply(ctx context.Context, c client.Client, owner ownership.Owner, phases []provisioner.Phase, options Options) Result {
 	return e.revisions.apply(ctx, e.session(c, owner, options), phases)
 }
 
 // Prune deletes the objects of the phases that are the owner's, in reverse order: what an older revision had and the
 // active one has no more. Only identities count, so the objects may be of any version. Objects that are not the owner's
-// any more, that are to be kept, or CustomResourceDefinitions with custom resources stay, and the result says why.
+// any more, that are to be kept, or CustomResourceDefinitions with custom resources stay, and the result says why. Tasks
+// are passed over.
 func (e *Engine) Prune(ctx context.Context, c client.Client, owner ownership.Owner, phases []provisioner.Phase, options Options) Result {
 	return e.revisions.remove(ctx, e.session(c, owner, options), phases)
 }

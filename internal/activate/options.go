@@ -33,4 +33,6 @@ type Options struct {
 	// Keep names objects that Prune and Teardown must not touch: those of the set that stays. It is called from
 	// several goroutines. Nil keeps none.
 	Keep func(ownership.ID) bool
+	// Tasks says which tasks Apply runs. The zero value runs none: then only state is applied.
+	Tasks Tasks
 }

@@ -23,12 +23,14 @@ const (
 	Rejected Reason = "Rejected"
 	// UnknownKind is a kind that the API server does not serve, and that nothing in the set brings.
 	UnknownKind Reason = "UnknownKind"
+	// TaskFailedReason is a task that has ended badly. It is not run again in the same run.
+	TaskFailedReason Reason = "TaskFailed"
 	// TransientError may pass by itself: the API server or a webhook cannot be reached, is busy, or the call ended early.
 	TransientError Reason = "TransientError"
 )
 
 // reasons in the order of their weight.
-var reasons = []Reason{CollisionReason, ImmutableField, PermissionsMissing, UnknownKind, Rejected, TransientError}
+var reasons = []Reason{CollisionReason, ImmutableField, PermissionsMissing, UnknownKind, Rejected, TaskFailedReason, TransientError}
 
 // Error says why an object could not be brought to where it should be.
 type Error struct {

@@ -23,6 +23,7 @@ const (
 	Adopted   Action = "Adopted"   // it was somebody else's, or nobody's, and is ours now
 	Recreated Action = "Recreated" // it was deleted and created, since a field cannot be changed
 	Intact    Action = "Intact"    // it was as it should be
+	Ran       Action = "Ran"       // it is a task and has ended well, in this call or before
 	Waiting   Action = "Waiting"   // it needs time: see Wait
 	Collision Action = "Collision" // it is somebody else's: see Err
 	Failed    Action = "Failed"    // see Err
@@ -36,7 +37,7 @@ const (
 )
 
 // actions in the order in which String tells them.
-var actions = []Action{Created, Applied, Adopted, Recreated, Intact, Deleted, Absent, Kept, Waiting, Collision, Failed}
+var actions = []Action{Created, Applied, Adopted, Recreated, Intact, Ran, Deleted, Absent, Kept, Waiting, Collision, Failed}
 
 // ObjectResult is what became of one object.
 type ObjectResult struct {
@@ -54,8 +55,10 @@ type ObjectResult struct {
 	// Err is set for Failed and Collision only.
 	Err *Error
 
-	uid     types.UID // of what was deleted
-	version string    // in which it was found
+	uid     types.UID   // of what was deleted
+	version string      // in which it was found
+	report  *TaskReport // of a task
+	begun   bool        // the task was started in this call
 }
 
 // String is "Failed Deployment.apps ns/name: reason".

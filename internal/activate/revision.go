@@ -4,6 +4,7 @@ package activate
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,21 +23,42 @@ type revisions struct {
 	gates   *gates
 }
 
-// apply goes through the phases until one does not stand.
+// apply goes through the phases until one does not stand. Tasks of other moments are passed over.
 func (r *revisions) apply(ctx context.Context, s *session, all []provisioner.Phase) Result {
+	all = At(all, s.options.Tasks.Moment)
 	s.survey(all)
 	var result Result
 	for i, phase := range all {
-		done := r.phases.each(ctx, s, phase.Name, phase.Objects, r.objects.apply)
-		if len(done) == len(phase.Objects) && firm(done) {
-			r.gates.open(ctx, s, phase.Objects, done, all[i+1:])
-		}
+		done := r.phase(ctx, s, phase, all[i+1:])
 		result.Objects = append(result.Objects, done...)
-		if len(done) < len(phase.Objects) || !firm(done) {
+		stands := len(done) == len(phase.Objects) && firm(done)
+		last := i+1 == len(all) || !IsTask(all[i+1])
+		if IsTask(phase) && (stands && last || taskFailed(done)) {
+			r.tidy(ctx, s, block(all, i), result.Objects)
+			stands = firm(result.Objects)
+		}
+		if !stands {
 			break
 		}
 	}
 	return s.close(result, total(all))
+}
+
+func (r *revisions) phase(ctx context.Context, s *session, phase provisioner.Phase, later []provisioner.Phase) []ObjectResult {
+	if IsTask(phase) {
+		return r.run(ctx, s, phase)
+	}
+	done := r.phases.each(ctx, s, phase.Name, phase.Objects, r.objects.apply)
+	if len(done) == len(phase.Objects) && firm(done) {
+		r.gates.open(ctx, s, phase.Objects, done, later)
+	}
+	return done
+}
+
+func taskFailed(results []ObjectResult) bool {
+	return slices.ContainsFunc(results, func(result ObjectResult) bool {
+		return result.report != nil && result.report.State == TaskFailed
+	})
 }
 
 // firm reports whether all objects stand, so that others can build on them.

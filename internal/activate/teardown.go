@@ -19,7 +19,7 @@ import (
 // be among what goes next. Nothing else has to be gone before the next phase goes, and objects that only their
 // finalizers keep, such as a claim that a Pod uses, do not hold up the whole.
 func (r *revisions) remove(ctx context.Context, s *session, all []provisioner.Phase) Result {
-	stages := reversed(all, s.options.Keep)
+	stages := reversed(State(all), s.options.Keep)
 	var result Result
 	for i, stage := range stages {
 		done := r.phases.each(ctx, s, stage.Name, stage.Objects, r.objects.remove)
