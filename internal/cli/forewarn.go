@@ -12,9 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"rukpak.io/rukpak/internal/provisioners/kustomize"
-	"rukpak.io/rukpak/internal/provisioners/plain"
-	"rukpak.io/rukpak/internal/provisioners/raw"
+	"rukpak.io/rukpak/internal/provisioners"
 	"rukpak.io/rukpak/internal/spelling"
 )
 
@@ -62,18 +60,16 @@ func (s *session) warnRole(ctx context.Context, namespace, kind, name string) {
 	}
 }
 
-// provisioners are the IDs that the manager of this version serves. Others may be served by managers that were built
-// from its parts.
-var provisioners = []string{kustomize.ID, plain.ID, raw.ID}
-
-// warnProvisioner says early that nobody may serve a provisioner.
+// warnProvisioner says early that nobody may serve a provisioner. Others than those that come with RukPak may be served
+// by programs of their own.
 func (s *session) warnProvisioner(id string) {
-	if slices.Contains(provisioners, id) {
+	own := provisioners.IDs()
+	if slices.Contains(own, id) {
 		return
 	}
-	if meant := spelling.Nearest(id, provisioners); meant != "" {
+	if meant := spelling.Nearest(id, own); meant != "" {
 		s.say("warning: RukPak's own manager does not serve the provisioner %q; did you mean %s?", id, meant)
 		return
 	}
-	s.say("warning: RukPak's own manager does not serve the provisioner %q; it serves %s", id, strings.Join(provisioners, ", "))
+	s.say("warning: RukPak's own manager does not serve the provisioner %q; it serves %s", id, strings.Join(own, ", "))
 }

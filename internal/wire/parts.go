@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 
 	"github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +30,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/provisioners"
 	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/watch"
@@ -94,13 +93,13 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	p.opener = newOpener(mgr.GetAPIReader(), p.store, options.Limits, p.registries)
 	p.opener.Lost = contents{p.store, p.lost}.Lost
 	p.opener.Namespace = options.ownNamespace()
-	p.jobs = remote.New(remote.Options{Own: slices.Collect(maps.Keys(provisioners())), Log: mgr.GetLogger().WithName("provisioners")})
+	p.jobs = remote.New(remote.Options{Own: provisioners.IDs(), Log: mgr.GetLogger().WithName("provisioners")})
 	return p, nil
 }
 
 // register adds everything that runs to the manager.
 func (p *parts) register(mgr ctrl.Manager) error {
-	served := served{provisioners(), p.jobs}
+	served := served{provisioners.ByID(), p.jobs}
 	registrations := []func() error{
 		func() error { return mgr.Add(p.watcher) },
 		func() error {

@@ -26,11 +26,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/manifest"
-	"rukpak.io/rukpak/internal/provisioners/kustomize"
-	"rukpak.io/rukpak/internal/provisioners/plain"
-	"rukpak.io/rukpak/internal/provisioners/raw"
 	"rukpak.io/rukpak/internal/unpack"
-	"rukpak.io/rukpak/provisioner"
 )
 
 // Options are what a manager can be told.
@@ -60,17 +56,6 @@ type Options struct {
 	Workers           int // objects of a kind that are reconciled at the same time
 	CollectInterval   time.Duration
 	Limits            unpack.Limits // on the content of one bundle
-}
-
-// provisioners of this manager, by ID.
-func provisioners() map[string]provisioner.Provisioner {
-	all := map[string]provisioner.Provisioner{}
-	for _, one := range []provisioner.Provisioner{
-		kustomize.New(), plain.New(), raw.New(),
-	} {
-		all[one.ID()] = one
-	}
-	return all
 }
 
 // Scheme has RukPak's kinds and those of Kubernetes.
