@@ -47,22 +47,23 @@ func IsInputError(err error) bool {
 
 // IsConfigError reports whether err is bad input, and all that is bad is in the configuration.
 func IsConfigError(err error) bool {
-	faults := inputErrors(err)
+	faults := InputErrors(err)
 	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *InputError) bool { return fault.File != "config" })
 }
 
-func inputErrors(err error) []*InputError {
+// InputErrors lists what is bad input in err, which may join or wrap several; none if nothing is.
+func InputErrors(err error) []*InputError {
 	switch err := err.(type) { //nolint:errorlint // what is wrapped is looked at below
 	case *InputError:
 		return []*InputError{err}
 	case interface{ Unwrap() []error }:
 		var all []*InputError
 		for _, one := range err.Unwrap() {
-			all = append(all, inputErrors(one)...)
+			all = append(all, InputErrors(one)...)
 		}
 		return all
 	case interface{ Unwrap() error }:
-		return inputErrors(err.Unwrap())
+		return InputErrors(err.Unwrap())
 	}
 	return nil
 }
