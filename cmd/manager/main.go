@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"rukpak.io/rukpak/internal/sandbox"
 	"rukpak.io/rukpak/internal/wire"
 )
 
@@ -21,6 +22,9 @@ import (
 var version = "dev"
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == sandbox.Argument {
+		os.Exit(wire.Render()) // this is a process of a manager
+	}
 	options := wire.Options{Version: version}
 	flag.StringVar(&options.Store, "store", "/var/lib/rukpak", "folder of the content store; a cache that may be lost")
 	flag.StringVar(&options.SharedStore, "shared-store", "", "store that managers share behind their own, which is then a cache of it: s3://BUCKET/PREFIX?endpoint=URL&region=REGION, oci://HOST/REPOSITORY or file:///FOLDER; not set means none")
@@ -37,6 +41,9 @@ func main() {
 	flag.DurationVar(&options.CollectInterval, "collect-interval", 10*time.Minute, "time between two collections of unused content")
 	flag.StringVar(&options.RegistryFiles, "registry-config", "", "FORMAT=PATH of registry configuration of the node that RegistryConfig objects override, such as containers=/etc/containers or containerd=/etc/containerd; files that do not parse stop the manager")
 	flag.StringVar(&options.RegistryNamespace, "registry-config-namespace", "", "namespace of the Secrets and ConfigMaps that RegistryConfig objects name; not set means rukpak-system")
+	flag.IntVar(&options.RenderProcesses, "render-processes", 2, "processes that render templates and overlays at the same time")
+	flag.Func("render-memory", "most memory of one such process, such as 384Mi, which is the default", options.SetRenderMemory)
+	flag.DurationVar(&options.RenderCPU, "render-cpu", 30*time.Second, "most time of a processor that one rendering of templates and overlays may take")
 	options.Limits.Register(flag.CommandLine)
 	printVersion := flag.Bool("version", false, "print the version and exit")
 	// What fails to be reconciled is as a rule a user's mistake, about which a stack of calls says nothing.

@@ -8,6 +8,8 @@
 package provisioners
 
 import (
+	"slices"
+
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/raw"
@@ -22,6 +24,13 @@ func All() []provisioner.Provisioner {
 		raw.New(),
 	}
 }
+
+// programs are those whose content is a program that a library runs: templates, overlays. They take as much time and memory
+// as whoever wrote the content likes.
+var programs = []string{kustomize.ID}
+
+// RunsPrograms tells whether a provisioner needs bounds from outside.
+func RunsPrograms(id string) bool { return slices.Contains(programs, id) }
 
 // ByID makes one of each, by ID.
 func ByID() map[string]provisioner.Provisioner {

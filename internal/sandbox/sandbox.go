@@ -18,8 +18,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -38,7 +36,6 @@ type Options struct {
 	CPU time.Duration
 	// Patience is the most that one rendering may take by the clock, with what it waits for. The default is 5 minutes.
 	Patience time.Duration
-	Log      logr.Logger
 }
 
 // Pool keeps processes. They are started when they are needed, and used again.

@@ -99,7 +99,11 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 
 // register adds everything that runs to the manager.
 func (p *parts) register(mgr ctrl.Manager) error {
-	served := served{provisioners.ByID(), p.jobs}
+	own, err := ownProvisioners(mgr, p.options)
+	if err != nil {
+		return err
+	}
+	served := served{own, p.jobs}
 	registrations := []func() error{
 		func() error { return mgr.Add(p.watcher) },
 		func() error {

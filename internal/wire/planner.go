@@ -96,6 +96,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Engine:   p.engine,
 		Owner:    ownership.Owner{UID: of.Spec.Instance.UID, Namespace: of.Namespace, Name: of.Spec.Instance.Name},
 		Phases:   loaded.Phases,
+		Moment:   revision.MomentOf(of, all),
 		Older:    older,
 		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
 		Prune:    of.Spec.Prune,
@@ -122,6 +123,7 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 		Added: int64(of.Counts.Add), Changed: int64(of.Counts.Change),
 		Removed: int64(of.Counts.Remove), Unchanged: int64(of.Counts.Unchanged),
 		Kept: int64(of.Counts.Keep), Conflicts: int64(of.Counts.Conflict), Failing: int64(of.Counts.Problems),
+		Tasks: int64(of.Counts.Run),
 	}
 	room := maxSummary
 	s.CRDs = crdFindings(s, of.CRDs, &room)

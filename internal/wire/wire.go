@@ -53,9 +53,13 @@ type Options struct {
 	// RegistryNamespace where what RegistryConfigs name stands.
 	RegistryFiles     string
 	RegistryNamespace string
-	Workers           int // objects of a kind that are reconciled at the same time
-	CollectInterval   time.Duration
-	Limits            unpack.Limits // on the content of one bundle
+	// What rendering templates and overlays may take; see sandbox.Options.
+	RenderProcesses int
+	RenderMemory    int64
+	RenderCPU       time.Duration
+	Workers         int // objects of a kind that are reconciled at the same time
+	CollectInterval time.Duration
+	Limits          unpack.Limits // on the content of one bundle
 }
 
 // Scheme has RukPak's kinds and those of Kubernetes.
