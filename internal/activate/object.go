@@ -235,7 +235,7 @@ func leftovers(own managed, desired *unstructured.Unstructured, earlier func(own
 	if earlier == nil {
 		return candidates.RecursiveDifference(never)
 	}
-	left := fieldpath.NewSet()
+	left := candidates.Intersection(markOfTask)
 	for _, old := range earlier(id) {
 		sent := Desired(old, ownership.Owner{}, "", "") // for what else the engine makes of content
 		left = left.Union(candidates.Difference(lacking(candidates, sent.Object)))

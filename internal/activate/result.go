@@ -61,6 +61,9 @@ type ObjectResult struct {
 	begun   bool        // the task was started in this call
 }
 
+// Runs reports whether the object is of a task that was started and has not ended.
+func (r ObjectResult) Runs() bool { return r.report != nil && r.report.State == TaskRunning }
+
 // String is "Failed Deployment.apps ns/name: reason".
 func (r ObjectResult) String() string {
 	text := string(r.Action) + " "

@@ -96,6 +96,14 @@ func At(phases []provisioner.Phase, moment provisioner.Moment) []provisioner.Pha
 	})
 }
 
+// Needed gives the phases that an account must be able to carry out before an activation at a moment begins: those of it,
+// and the tasks of the teardown, for which nobody is asked again.
+func Needed(phases []provisioner.Phase, moment provisioner.Moment) []provisioner.Phase {
+	return slices.DeleteFunc(slices.Clone(phases), func(phase provisioner.Phase) bool {
+		return IsTask(phase) && len(Due([]provisioner.Phase{phase}, moment, provisioner.OnTeardown, provisioner.OnTeardownFinish)) == 0
+	})
+}
+
 // deletePolicy says when the object of a task is deleted.
 type deletePolicy struct{ before, succeeded, failed bool }
 

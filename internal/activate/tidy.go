@@ -10,10 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
 )
+
+// markOfTask goes from what was a task and is state now.
+var markOfTask = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", AnnotationRun))
 
 // block gives the phases of tasks that end with the one at i and have no state between them. Their objects are deleted
 // together: the account that one of them makes is there for all.

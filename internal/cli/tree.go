@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
@@ -138,7 +139,7 @@ func (v *treeVerb) phases(ctx context.Context, reference *v1alpha1.RevisionRefer
 		return nil, err
 	}
 	set, err := manifest.Decode(encoded)
-	return set.Phases, err
+	return slices.DeleteFunc(set.Phases, func(phase provisioner.Phase) bool { return len(phase.On) > 0 }), err // what tasks left comes and goes
 }
 
 func kindsOf(phases []provisioner.Phase) map[string][]*unstructured.Unstructured {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/plan"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // manifests answers with the objects of a revision, without the data of Secrets.
@@ -58,14 +60,17 @@ func (c *call) objects(secrets bool) error {
 		return err
 	}
 	var objects []map[string]any
-	for _, object := range set.Objects() {
-		if !secrets {
-			object = plan.Redact(object)
+	var notes []string // of each object
+	for _, phase := range set.Phases {
+		for _, object := range phase.Objects {
+			if !secrets {
+				object = plan.Redact(object)
+			}
+			objects, notes = append(objects, object.Object), append(notes, taskNote(phase))
 		}
-		objects = append(objects, object.Object)
 	}
 	if format == "yaml" {
-		return c.sendYAML(objects)
+		return c.sendYAML(objects, notes)
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	if err != nil {
@@ -74,14 +79,26 @@ func (c *call) objects(secrets bool) error {
 	return c.send("application/json", append(text, '\n'))
 }
 
-func (c *call) sendYAML(objects []map[string]any) error {
+// taskNote says of the objects of a phase that they are tasks, and when they run; "" for state.
+func taskNote(phase provisioner.Phase) string {
+	if len(phase.On) == 0 {
+		return ""
+	}
+	var moments []string
+	for _, moment := range phase.On {
+		moments = append(moments, string(moment))
+	}
+	return fmt.Sprintf("# A task of phase %q, run at %s.\n", phase.Name, strings.Join(moments, ", "))
+}
+
+func (c *call) sendYAML(objects []map[string]any, notes []string) error {
 	var out bytes.Buffer
-	for _, object := range objects {
+	for i, object := range objects {
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return err
 		}
-		out.WriteString("---\n")
+		out.WriteString("---\n" + notes[i])
 		out.Write(text)
 	}
 	return c.send("application/yaml", out.Bytes())

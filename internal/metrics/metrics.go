@@ -31,6 +31,7 @@ type Metrics struct {
 	activation  prometheus.Histogram
 	objects     *prometheus.CounterVec
 	drift       prometheus.Counter
+	tasks       *prometheus.CounterVec
 	served      *prometheus.CounterVec
 	serveTime   prometheus.Histogram
 
@@ -63,6 +64,8 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 			Name: "rukpak_drift_undone_total",
 			Help: "Changes to active objects, made by others, that were undone.",
 		}),
+		tasks: counter("rukpak_tasks_total",
+			"Tasks that ended, by moment (Install, Upgrade, ...) and result (succeeded, failed).", "moment", "result"),
 		served: counter("rukpak_content_requests_total",
 			"Requests to the content API, by resource (bundles/files, uploads, ...) and HTTP status.", "resource", "status"),
 		serveTime: histogram("rukpak_content_request_seconds",
@@ -70,7 +73,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		waiters: map[string]string{},
 	}
 	for _, collector := range []prometheus.Collector{
-		m.fetches, m.fetchBytes, m.plans, m.planSeconds, m.waiting, m.decisions, m.activation, m.objects, m.drift,
+		m.fetches, m.fetchBytes, m.plans, m.planSeconds, m.waiting, m.decisions, m.activation, m.objects, m.drift, m.tasks,
 		m.served, m.serveTime,
 	} {
 		if err := reg.Register(collector); err != nil {
@@ -138,6 +141,18 @@ func (m *Metrics) Decided(approve, byClass bool) {
 		by = "class"
 	}
 	m.decisions.WithLabelValues(decision, by).Inc()
+}
+
+// Task counts a task that ended at a moment ("Install").
+func (m *Metrics) Task(moment string, succeeded bool) {
+	if m == nil {
+		return
+	}
+	how := Failed
+	if succeeded {
+		how = Succeeded
+	}
+	m.tasks.WithLabelValues(moment, how).Inc()
 }
 
 // Activated notes that all objects of a revision are applied, for the first time.

@@ -37,8 +37,10 @@ type Input struct {
 	// Engine is the one that will activate: what it knows to be as it should be costs no request.
 	Engine *activate.Engine
 	Owner  ownership.Owner
-	// Phases are those of the revision.
+	// Phases are those of the revision, with all its tasks.
 	Phases []provisioner.Phase
+	// Moment is that of the tasks which will run when the revision is activated.
+	Moment provisioner.Moment
 	// Older are the objects that older revisions may have left in the cluster. Those that Phases has too do not matter.
 	Older []provisioner.Phase
 	// Options are those with which the revision will be activated.
@@ -56,8 +58,10 @@ type Input struct {
 // Compute makes the plan. It writes nothing. What is wrong with single objects is in the plan; an error means that there
 // is none, since the API server cannot be reached, or ctx ended.
 func Compute(ctx context.Context, in Input) (*Plan, error) {
-	set := manifest.Set{Phases: in.Phases}
-	all := set.Objects()
+	everything := manifest.Set{Phases: in.Phases}.Objects()
+	needed := activate.Needed(in.Phases, in.Moment)
+	in.Phases = activate.At(in.Phases, in.Moment)
+	all := manifest.Set{Phases: in.Phases}.Objects()
 	c := &computation{
 		input: in, previews: in.Engine.Previews(in.Client, in.Owner, in.Options), bringing: bringingOf(all),
 		desired: map[ownership.ID]bool{},
@@ -66,7 +70,10 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Images: imagesOf(all), CRDs: c.upgrades.findings}
+	plan := &Plan{Images: imagesOf(everything), CRDs: c.upgrades.findings}
+	for _, object := range everything {
+		c.desired[ownership.IDOf(object)] = true
+	}
 	for _, change := range changes {
 		c.desired[change.ID()] = true
 		if change.Action == Unchanged && change.Problem == nil {
@@ -85,7 +92,7 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 		if !in.Prune {
 			dropped = nil
 		}
-		if plan.Missing, err = in.Reviewer.Lacks(ctx, in.Phases, dropped); err != nil {
+		if plan.Missing, err = in.Reviewer.Lacks(ctx, needed, dropped); err != nil {
 			return nil, fmt.Errorf("what the service account may do: %w", err)
 		}
 	}
@@ -118,7 +125,7 @@ func (c *computation) objects(ctx context.Context) ([]Change, error) {
 				if err := groupCtx.Err(); err != nil {
 					return err
 				}
-				change, err := c.object(groupCtx, object)
+				change, err := c.object(groupCtx, object, activate.IsTask(phase))
 				change.Phase = phase.Name
 				*at = change
 				return err
@@ -136,8 +143,13 @@ func (c *computation) parallelism() int {
 }
 
 // object previews one object.
-func (c *computation) object(ctx context.Context, object *unstructured.Unstructured) (Change, error) {
-	preview := c.previews.Apply(ctx, object)
+func (c *computation) object(ctx context.Context, object *unstructured.Unstructured, task bool) (Change, error) {
+	var preview activate.Preview
+	if task {
+		preview = c.previews.Task(ctx, object)
+	} else {
+		preview = c.previews.Apply(ctx, object)
+	}
 	if err := preview.Err; err != nil && (ctx.Err() != nil || activate.Unreachable(err)) {
 		return Change{}, err
 	}
@@ -151,6 +163,12 @@ func (c *computation) object(ctx context.Context, object *unstructured.Unstructu
 		case fault != "":
 			change.Problem = &Problem{Reason: string(activate.Rejected), Message: change.ID().String() + ": " + fault}
 		}
+	}
+	if task {
+		if change.Action != Conflict {
+			change.Action = Run
+		}
+		return change, nil
 	}
 	c.compare(&change, preview)
 	return change, c.upgrade(ctx, &change, preview, object)
@@ -173,7 +191,7 @@ func (c *computation) compare(change *Change, preview activate.Preview) {
 
 func changeOf(preview activate.Preview) Change {
 	id := preview.ID
-	change := Change{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name, Action: Alter}
+	change := Change{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name, Action: Alter, Note: preview.Note}
 	switch preview.Action {
 	case activate.Created:
 		change.Action = Add
@@ -197,6 +215,9 @@ func changeOf(preview activate.Preview) Change {
 			change.Action = Add // it is absent, or it may not be read
 		}
 	}
+	if preview.Action == activate.Ran && preview.Wait != "" {
+		change.Note = preview.Wait + ": activation waits until that is done"
+	}
 	if preview.Unchecked != "" {
 		change.Note = "no dry run tells what becomes of it: " + preview.Unchecked
 	}
@@ -216,7 +237,7 @@ func problemOf(preview activate.Preview, object *unstructured.Unstructured) *Pro
 func (c *computation) dropped() []provisioner.Phase {
 	var phases []provisioner.Phase
 	seen := map[ownership.ID]bool{}
-	for _, phase := range c.input.Older {
+	for _, phase := range activate.State(c.input.Older) {
 		rest := provisioner.Phase{Name: phase.Name}
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)

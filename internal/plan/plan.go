@@ -25,7 +25,7 @@ type Plan struct {
 	Missing []string `json:"missing,omitempty"`
 	// CRDs is what definitions that are live would break by changing, sorted.
 	CRDs []crdsafety.Finding `json:"crds,omitempty"`
-	// Images are those that the objects name in Pods and templates of Pods, sorted.
+	// Images are those that the objects name in Pods and templates of Pods, also tasks of any moment; sorted.
 	Images []string `json:"images,omitempty"`
 }
 
@@ -35,6 +35,7 @@ type Counts struct {
 	Change    int `json:"change"`
 	Remove    int `json:"remove"`
 	Keep      int `json:"keep"`
+	Run       int `json:"run,omitempty"`
 	Conflict  int `json:"conflict"`
 	Unchanged int `json:"unchanged"`
 	Problems  int `json:"problems"`
@@ -52,6 +53,8 @@ const (
 	Remove Action = "Remove"
 	// Keep is one of an older revision that would stay: Note says why.
 	Keep Action = "Keep"
+	// Run is a task that would run. One object may be a task of several phases.
+	Run Action = "Run"
 	// Conflict is one that exists and is somebody else's: Problem says whose.
 	Conflict Action = "Conflict"
 	// Unchanged is one that is as it should be. It is in Changes only if it has a problem.
@@ -144,7 +147,7 @@ func (c Counts) String() string {
 	for _, more := range []struct {
 		count      int
 		one, other string
-	}{{c.Keep, "kept", "kept"}, {c.Conflict, "conflict", "conflicts"}, {c.Problems, "problem", "problems"}} {
+	}{{c.Run, "task to run", "tasks to run"}, {c.Keep, "kept", "kept"}, {c.Conflict, "conflict", "conflicts"}, {c.Problems, "problem", "problems"}} {
 		switch {
 		case more.count == 1:
 			parts = append(parts, "1 "+more.one)
@@ -180,7 +183,7 @@ func Decode(encoded []byte) (*Plan, error) {
 func (p *Plan) finish() {
 	p.Format = format
 	p.CRDs = crdsafety.Sort(p.CRDs)
-	slices.SortFunc(p.Changes, func(a, b Change) int { return a.ID().Compare(b.ID()) })
+	slices.SortStableFunc(p.Changes, func(a, b Change) int { return a.ID().Compare(b.ID()) })
 	for _, change := range p.Changes {
 		if change.Problem != nil {
 			p.Counts.Problems++
@@ -194,6 +197,8 @@ func (p *Plan) finish() {
 			p.Counts.Remove++
 		case Keep:
 			p.Counts.Keep++
+		case Run:
+			p.Counts.Run++
 		case Conflict:
 			p.Counts.Conflict++
 			p.Counts.Problems-- // it is told as a conflict

@@ -93,7 +93,7 @@ func (r *renderer) section(code, title string, lines []string) {
 
 // signs of actions, with their colours.
 var signs = map[Action][2]string{
-	Add: {"+", good}, Alter: {"~", busy}, Remove: {"-", bad}, Keep: {"=", dim}, Conflict: {"!", bad}, Unchanged: {" ", dim},
+	Add: {"+", good}, Alter: {"~", busy}, Remove: {"-", bad}, Keep: {"=", dim}, Run: {">", busy}, Conflict: {"!", bad}, Unchanged: {" ", dim},
 }
 
 func (r *renderer) change(change Change) {
@@ -111,8 +111,11 @@ func (r *renderer) change(change Change) {
 	if change.Unchecked {
 		remarks = append(remarks, "not checked by the API server")
 	}
-	if change.Action == Keep {
+	switch change.Action {
+	case Keep:
 		remarks = append(remarks, "kept")
+	case Run:
+		remarks = append(remarks, "task of phase "+change.Phase)
 	}
 	if change.Note != "" {
 		remarks = append(remarks, change.Note)
@@ -132,7 +135,7 @@ func (r *renderer) change(change Change) {
 	if change.MoreFields > 0 {
 		r.line(dim, "    ", fmt.Sprintf("and %d more fields", change.MoreFields))
 	}
-	if change.Action == Add && r.options.Objects != nil {
+	if (change.Action == Add || change.Action == Run) && r.options.Objects != nil {
 		if object := r.options.Objects(change.ID()); object != nil {
 			r.manifest(object)
 		}

@@ -14,7 +14,7 @@ import (
 func CountsIn(summary *v1alpha1.PlanSummary) Counts {
 	return Counts{
 		Add: int(summary.Added), Change: int(summary.Changed), Remove: int(summary.Removed), Keep: int(summary.Kept),
-		Conflict: int(summary.Conflicts), Unchanged: int(summary.Unchanged), Problems: int(summary.Failing),
+		Run: int(summary.Tasks), Conflict: int(summary.Conflicts), Unchanged: int(summary.Unchanged), Problems: int(summary.Failing),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/internal/plural"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // permissionsPause is the time after which an account that lacked permissions
@@ -39,6 +40,9 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
 		return err
 	}
+	if err := c.retryTasks(ctx, w, w.target); err != nil {
+		return err
+	}
 	earlier, err := c.loadEarlier(ctx, w)
 	if err != nil {
 		return err
@@ -50,7 +54,11 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.lasting(w.target), c.options(ctx, w.target, earlier))
+	options := c.options(ctx, w.target, earlier)
+	if !is(w.target, v1alpha1.ConditionActive) {
+		options.Tasks = c.tasks(w, w.target, provisioner.Moment(w.target.Status.Moment))
+	}
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.lasting(w.target), options)
 	c.measure(result)
 	c.record(w, result)
 	if !result.Complete {
@@ -101,7 +109,8 @@ func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded) (ready 
 	if target.Status.ActivatedAt != nil {
 		return true, nil
 	}
-	missing, err := c.Reviewer.Missing(ctx, target.Namespace, target.Spec.ServiceAccountName, loaded.Phases)
+	moment := momentOf(target, w.active)
+	missing, err := c.Reviewer.Missing(ctx, target.Namespace, target.Spec.ServiceAccountName, activate.Needed(loaded.Phases, moment))
 	if err != nil {
 		return false, err
 	}
@@ -113,8 +122,12 @@ func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded) (ready 
 	if err := c.addFinalizer(ctx, w.instance); err != nil {
 		return false, err
 	}
+	if err := c.noteTasksRun(ctx, w.instance, loaded); err != nil {
+		return false, err
+	}
 	now := metav1.Now()
 	target.Status.ActivatedAt, target.Status.ProgressAt = &now, &now
+	target.Status.Moment, target.Status.Retry = string(moment), askedRetry(w.instance)
 	conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonActivating, "the objects are being applied")
 	return true, c.patch(ctx, w)
 }
@@ -137,7 +150,7 @@ func (c *Controller) record(w *work, result activate.Result) {
 	}
 	if result.Complete {
 		if !wasActive {
-			c.recordActive(target, len(result.Objects))
+			c.recordActive(target, result)
 		}
 		supersede(w)
 		return
@@ -145,18 +158,24 @@ func (c *Controller) record(w *work, result activate.Result) {
 	reason, message, retry := outcome(result)
 	if !wasActive {
 		conditions.False(v1alpha1.ConditionActive, reason, message)
+		recordTaskFailure(target, result)
 	}
 	if retry != nil {
 		w.retry = retry
 	} else {
-		w.requeue = waitPause
+		w.requeue = pauseFor(result)
 	}
 }
 
-func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, objects int) {
+func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, result activate.Result) {
+	tasks := result.Count(activate.Ran)
+	message := plural.All(len(result.Objects)-tasks, "object") + " applied"
+	if tasks > 0 {
+		message += ", " + plural.All(tasks, "task") + " run"
+	}
 	now := metav1.Now()
 	target.Status.ProgressAt = &now
-	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, plural.All(objects, "object")+" applied")
+	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, message)
 	if approved := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionApproved); approved != nil {
 		c.Metrics.Activated(time.Since(approved.LastTransitionTime.Time))
 	}
@@ -183,7 +202,7 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 		w.retry = err
 		return
 	}
-	rest := without(loaded.Phases, target.IDs)
+	rest := without(loaded.Phases, target.find)
 	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active, nil))
 	c.measure(result)
 }

@@ -29,7 +29,8 @@ func (c *Controller) checkDeadline(_ context.Context, w *work) error {
 		conditions.Remove(v1alpha1.ConditionFailed)
 		return nil
 	}
-	if conditions.Reason(v1alpha1.ConditionActive) == v1alpha1.ReasonCompleted {
+	if conditions.Reason(v1alpha1.ConditionActive) == v1alpha1.ReasonCompleted ||
+		is(target, v1alpha1.ConditionFailed) && conditions.Reason(v1alpha1.ConditionFailed) != v1alpha1.ReasonDeadlineExceeded {
 		return nil
 	}
 	left := time.Until(target.Status.ProgressAt.Add(deadline(w.instance)))

@@ -63,7 +63,7 @@ func Options(revision *v1alpha1.InstanceRevision, earlier []*Loaded, alive owner
 		Earlier: func(id ownership.ID) []*unstructured.Unstructured {
 			var found []*unstructured.Unstructured
 			for _, loaded := range earlier {
-				if object := loaded.IDs[id]; object != nil {
+				if object := loaded.find(id); object != nil {
 					found = append(found, object)
 				}
 			}
@@ -117,10 +117,15 @@ func kinds(target *Loaded, earlier []*Loaded) []schema.GroupVersionKind {
 
 // outcome puts a result that is not complete into the words of a condition.
 // retry is set when there are failures to try again, and nil when objects only
-// need time.
+// need time, or tasks failed.
 func outcome(result activate.Result) (reason, message string, retry error) {
 	if failed := result.Reason(); failed != "" {
-		return string(failed), status.OneLine(result.String()), result.Err()
+		for _, object := range result.Failed() {
+			if object.Err.Reason != activate.TaskFailedReason {
+				retry = result.Err()
+			}
+		}
+		return string(failed), status.OneLine(result.String()), retry
 	}
 	return v1alpha1.ReasonWaitingForObjects, status.OneLine(result.String()), nil
 }

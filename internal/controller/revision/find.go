@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
@@ -33,7 +34,7 @@ type Finder struct {
 // pageSize bounds what one list call brings.
 const pageSize = 500
 
-// Find gives all objects that carry the mark of an instance, in phases.
+// Find gives all objects that carry the mark of an instance, in phases: those that tasks left, in one of their own.
 func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
 	// What comes beside an error is without the kinds of API services that are down, which may have objects all the same.
 	lists, err := f.Discovery.ServerPreferredResources()
@@ -85,18 +86,22 @@ func (f *findings) add(definition string, objects []*unstructured.Unstructured) 
 func (f *findings) phases() []provisioner.Phase {
 	var others []*unstructured.Unstructured
 	custom := provisioner.Phase{Name: provisioner.PhaseCustom}
+	tasks := provisioner.Phase{Name: "tasks", On: []provisioner.Moment{provisioner.OnTeardownFinish}}
 	for _, name := range f.order {
-		if slices.Contains(f.defined, name) {
-			custom.Objects = append(custom.Objects, f.of[name]...)
-		} else {
-			others = append(others, f.of[name]...)
+		for _, object := range f.of[name] {
+			switch _, task := object.GetAnnotations()[activate.AnnotationRun]; {
+			case task:
+				tasks.Objects = append(tasks.Objects, object)
+			case slices.Contains(f.defined, name):
+				custom.Objects = append(custom.Objects, object)
+			default:
+				others = append(others, object)
+			}
 		}
 	}
-	phases := provisioner.ByKind(others)
-	if len(custom.Objects) > 0 {
-		phases = append(phases, custom)
-	}
-	return phases
+	return slices.DeleteFunc(append(provisioner.ByKind(others), custom, tasks), func(phase provisioner.Phase) bool {
+		return len(phase.Objects) == 0
+	})
 }
 
 func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource, kind schema.GroupVersionKind, owner types.UID) ([]*unstructured.Unstructured, error) {
@@ -116,6 +121,9 @@ func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource,
 			object.SetNamespace(page.Items[i].Namespace)
 			object.SetName(page.Items[i].Name)
 			object.SetUID(page.Items[i].UID)
+			if run, task := page.Items[i].Annotations[activate.AnnotationRun]; task {
+				object.SetAnnotations(map[string]string{activate.AnnotationRun: run})
+			}
 			found = append(found, object)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {

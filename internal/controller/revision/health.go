@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/health"
 	"rukpak.io/rukpak/internal/ownership"
 )
@@ -91,7 +92,7 @@ func (c *Controller) judgeAll(ctx context.Context, w *work, subject *v1alpha1.In
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(healthReaders)
-	for _, phase := range loaded.lasting(subject) {
+	for _, phase := range activate.State(loaded.lasting(subject)) {
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)
 			if result, known := c.knownHealth(w.instance.UID, id); known {

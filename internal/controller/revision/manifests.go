@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
@@ -36,9 +37,10 @@ type Manifests struct {
 // Loaded is the manifests of one revision. It must not be changed.
 type Loaded struct {
 	Phases []provisioner.Phase
-	IDs    map[ownership.ID]*unstructured.Unstructured
-	Kinds  []schema.GroupVersionKind // one for each kind of object
-	Total  int
+	IDs    map[ownership.ID]*unstructured.Unstructured // of what holds state
+	Tasks  map[ownership.ID]*unstructured.Unstructured // one for each identity
+	Kinds  []schema.GroupVersionKind                   // one for each kind of object
+	Total  int                                         // of what holds state
 	// Passing are Jobs that the cluster itself deletes some time after they
 	// finished. Once they did, their absence is no drift: to make them again
 	// would run them for ever.
@@ -82,17 +84,13 @@ func index(set manifest.Set, size int) *Loaded {
 	loaded := &Loaded{
 		Phases: set.Phases, size: size,
 		IDs:     map[ownership.ID]*unstructured.Unstructured{},
+		Tasks:   map[ownership.ID]*unstructured.Unstructured{},
 		Passing: map[ownership.ID]*unstructured.Unstructured{},
 	}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, phase := range set.Phases {
 		for _, object := range phase.Objects {
-			loaded.Total++
-			id := ownership.IDOf(object)
-			loaded.IDs[id] = object
-			if passes(object) {
-				loaded.Passing[id] = object
-			}
+			loaded.add(object, activate.IsTask(phase))
 			if kind := object.GroupVersionKind(); !seen[kind] {
 				seen[kind] = true
 				loaded.Kinds = append(loaded.Kinds, kind)
@@ -100,6 +98,27 @@ func index(set manifest.Set, size int) *Loaded {
 		}
 	}
 	return loaded
+}
+
+func (l *Loaded) add(object *unstructured.Unstructured, task bool) {
+	id := ownership.IDOf(object)
+	if task {
+		l.Tasks[id] = object
+		return
+	}
+	l.Total++
+	l.IDs[id] = object
+	if passes(object) {
+		l.Passing[id] = object
+	}
+}
+
+// find gives the object of an identity, whether it is state or a task.
+func (l *Loaded) find(id ownership.ID) *unstructured.Unstructured {
+	if object := l.IDs[id]; object != nil {
+		return object
+	}
+	return l.Tasks[id]
 }
 
 func passes(object *unstructured.Unstructured) bool {
@@ -116,25 +135,25 @@ func (l *Loaded) lasting(revision *v1alpha1.InstanceRevision) []provisioner.Phas
 	if len(l.Passing) == 0 || conditionsOf(revision).Reason(v1alpha1.ConditionActive) != v1alpha1.ReasonCompleted {
 		return l.Phases
 	}
-	return without(l.Phases, l.Passing)
+	return without(l.Phases, in(l.Passing))
 }
 
-// same gives the objects that are those in ids. Where they were found in a cluster, objects that are the same under
+// same gives the objects that are those of current. Where they were found in a cluster, objects that are the same under
 // other kinds, as some API services show them, are among them: these share the UID.
-func (l *Loaded) same(ids map[ownership.ID]*unstructured.Unstructured) map[ownership.ID]*unstructured.Unstructured {
+func (l *Loaded) same(current *Loaded) func(ownership.ID) *unstructured.Unstructured {
 	uids := map[types.UID]bool{}
 	for id, object := range l.IDs {
-		if uid := object.GetUID(); ids[id] != nil && uid != "" {
+		if uid := object.GetUID(); current.find(id) != nil && uid != "" {
 			uids[uid] = true
 		}
 	}
 	same := map[ownership.ID]*unstructured.Unstructured{}
 	for id, object := range l.IDs {
-		if ids[id] != nil || uids[object.GetUID()] {
+		if current.find(id) != nil || uids[object.GetUID()] {
 			same[id] = object
 		}
 	}
-	return same
+	return in(same)
 }
 
 func (m *Manifests) find(uid types.UID) *Loaded {
@@ -172,13 +191,21 @@ func (m *Manifests) touch(uid types.UID) {
 	}
 }
 
-// without gives the phases less the objects in skip.
-func without(phases []provisioner.Phase, skip map[ownership.ID]*unstructured.Unstructured) []provisioner.Phase {
+func in(objects map[ownership.ID]*unstructured.Unstructured) func(ownership.ID) *unstructured.Unstructured {
+	return func(id ownership.ID) *unstructured.Unstructured { return objects[id] }
+}
+
+// without gives the phases less the objects of state that skip knows.
+func without(phases []provisioner.Phase, skip func(ownership.ID) *unstructured.Unstructured) []provisioner.Phase {
 	var rest []provisioner.Phase
 	for _, phase := range phases {
+		if activate.IsTask(phase) {
+			rest = append(rest, phase)
+			continue
+		}
 		kept := provisioner.Phase{Name: phase.Name}
 		for _, object := range phase.Objects {
-			if skip[ownership.IDOf(object)] == nil {
+			if skip(ownership.IDOf(object)) == nil {
 				kept.Objects = append(kept.Objects, object)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -66,12 +67,13 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 	return nil
 }
 
-// Left gives what an old revision may have left behind: what it had and the current one has not. If its manifests are
+// Left gives what an old revision may have left behind: what it had and the current one has not; what
+// its tasks left stays. If its manifests are
 // lost, that is all that carries the instance's mark and is not of the current one; then known is nil.
 func Left(ctx context.Context, manifests *Manifests, finder *Finder, old *v1alpha1.InstanceRevision, current *Loaded) (known *Loaded, left []provisioner.Phase, err error) {
 	known, err = manifests.Load(ctx, old)
 	if err == nil {
-		return known, without(known.Phases, current.IDs), nil
+		return known, activate.State(without(known.Phases, current.find)), nil
 	}
 	if !lost(err) {
 		return nil, nil, err
@@ -80,5 +82,5 @@ func Left(ctx context.Context, manifests *Manifests, finder *Finder, old *v1alph
 	if err != nil {
 		return nil, nil, err
 	}
-	return nil, without(found.Phases, found.same(current.IDs)), nil
+	return nil, activate.State(without(found.Phases, found.same(current))), nil
 }

@@ -21,6 +21,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // orphanAfter is how long a teardown that the service account may not do is
@@ -43,19 +44,59 @@ func (c *Controller) teardown(ctx context.Context, w *work) (ctrl.Result, error)
 	if retain {
 		return c.release(ctx, w, "Retained", "the objects are left as they are (reclaim policy Retain)")
 	}
-	result, err := c.remove(ctx, w)
+	result, err := c.takeDown(ctx, w)
 	if err != nil {
 		_, _ = c.reportTeardown(ctx, w, v1alpha1.ReasonTransientError, err.Error())
 		return ctrl.Result{}, err
 	}
 	if result.Complete {
-		return c.release(ctx, w, "Removed", kept(result))
+		return c.release(ctx, w, "Removed", kept(result.Result)+result.skipped)
 	}
-	reason, message, _ := outcome(result)
+	reason, message, _ := outcome(result.Result)
 	if abandoned, why := c.abandoned(ctx, w); abandoned && reason == v1alpha1.ReasonPermissionsMissing {
 		return c.release(ctx, w, "Orphaned", why+"; left behind: "+message)
 	}
 	return c.reportTeardown(ctx, w, reason, message)
+}
+
+// takenDown is what became of a teardown.
+type takenDown struct {
+	activate.Result
+	skipped string // says why tasks were not run, "" if they were
+}
+
+// takeDown runs the tasks of the deletion around the removal of the objects, and removes what tasks left at last.
+func (c *Controller) takeDown(ctx context.Context, w *work) (takenDown, error) {
+	last, err := c.farewell(ctx, w)
+	if err != nil {
+		return takenDown{}, err
+	}
+	all := takenDown{skipped: last.skipped}
+	for _, step := range []func(context.Context, *work) (activate.Result, error){
+		func(ctx context.Context, w *work) (activate.Result, error) {
+			return last.run(ctx, w, provisioner.OnTeardown)
+		},
+		func(ctx context.Context, w *work) (activate.Result, error) {
+			if last.begun(provisioner.OnTeardownFinish) {
+				return activate.Result{Complete: true}, nil // all is removed by then
+			}
+			return c.remove(ctx, w)
+		},
+		func(ctx context.Context, w *work) (activate.Result, error) {
+			return last.run(ctx, w, provisioner.OnTeardownFinish)
+		},
+		c.removeTasks,
+	} {
+		result, err := step(ctx, w)
+		if err != nil {
+			return all, err
+		}
+		result.Objects = append(all.Objects, result.Objects...)
+		if all.Result = result; !result.Complete {
+			break
+		}
+	}
+	return all, nil
 }
 
 // remove tears down every revision that may have objects, the newest first.
@@ -214,7 +255,12 @@ func (c *Controller) reportTeardown(ctx context.Context, w *work, reason, messag
 	before := w.instance.DeepCopy()
 	conditions := status.Conditions{List: &w.instance.Status.Conditions, Generation: w.instance.Generation}
 	shown, pause := v1alpha1.ReasonDeleting, teardownPause
-	if reason == v1alpha1.ReasonPermissionsMissing {
+	switch reason {
+	case v1alpha1.ReasonTaskFailed:
+		shown, pause = v1alpha1.ReasonTaskFailed, 0
+		message += fmt.Sprintf("; annotate the instance with another value of %s to run the tasks of its deletion again, or with %s=%s to delete it without them",
+			v1alpha1.AnnotationRetry, v1alpha1.AnnotationTeardownTasks, v1alpha1.TeardownTasksSkip)
+	case v1alpha1.ReasonPermissionsMissing:
 		shown, pause = v1alpha1.ReasonTeardownBlocked, permissionsPause
 		message += "; grant it, or annotate the instance with " + v1alpha1.AnnotationReclaimPolicy + "=Retain to leave the objects"
 	}
