@@ -32,6 +32,14 @@ const (
 
 // Annotations on objects of content that tell the activation what to do with them.
 const (
+	// AnnotationServingCertificate on a webhook configuration, an APIService or a CustomResourceDefinition with a conversion
+	// webhook asks RukPak for the serving certificate of the Services that the object calls. Its value is the name of the
+	// Secret to be made, in the namespace of these Services, with the keys tls.crt, tls.key and ca.crt; where several objects
+	// name one Secret, its certificate is for the Services of all of them. RukPak fills in each caBundle that the content leaves
+	// empty, renews the certificate in time, and removes the Secret with the instance. All is written as the instance's service
+	// account.
+	AnnotationServingCertificate = "rukpak.io/serving-certificate"
+
 	// AnnotationPrune with PruneDisabled keeps an object in the cluster when it is no longer part of the content and when
 	// the instance is deleted.
 	AnnotationPrune = "rukpak.io/prune"
