@@ -42,6 +42,8 @@ type stage struct {
 	owner     ownership.Owner
 	options   activate.Options
 	crds      crdsafety.Policy
+	tasks     []provisioner.Phase // besides those of the objects
+	moment    provisioner.Moment
 	sent      recorder
 }
 
@@ -155,7 +157,7 @@ func (s *stage) compute(ctx context.Context, old, new objects) (*plan.Plan, erro
 	config.Wrap(s.sent.wrap)
 	in := plan.Input{
 		Client: newClient(s, config), Engine: s.engine, Owner: s.owner, Options: s.options, Prune: true, CRDs: s.crds,
-		Phases: provisioner.ByKind(s.in(new)), Older: provisioner.ByKind(s.in(old)),
+		Phases: append(provisioner.ByKind(s.in(new)), s.tasks...), Older: provisioner.ByKind(s.in(old)), Moment: s.moment,
 	}
 	if s.account != "" {
 		in.Reviewer = plan.Account{Reviewer: identity.NewReviewer(s.admin), Mapper: s.admin.RESTMapper(), Namespace: s.namespace, Name: s.account}

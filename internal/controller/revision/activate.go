@@ -171,7 +171,7 @@ func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, result acti
 	tasks := result.Count(activate.Ran)
 	message := plural.All(len(result.Objects)-tasks, "object") + " applied"
 	if tasks > 0 {
-		message += ", " + plural.All(tasks, "task") + " run"
+		message += "; " + plural.Of(tasks, "task") + " run"
 	}
 	now := metav1.Now()
 	target.Status.ProgressAt = &now

@@ -40,7 +40,7 @@ import (
 	"rukpak.io/rukpak/provisioner"
 )
 
-var cluster = testenv.Shared{Options: testenv.Options{Controllers: true}, CRDs: true}
+var cluster = testenv.Shared{Options: testenv.Options{Controllers: true, Nodes: 1}, CRDs: true}
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
@@ -169,7 +169,13 @@ func (s *stage) revise(instance *v1alpha1.BundleInstance, number int64, objects 
 	for _, text := range objects {
 		parsed = append(parsed, s.parse(text))
 	}
-	encoded, err := manifest.Set{Phases: provisioner.ByKind(parsed)}.Encode()
+	return s.revisePhases(instance, number, provisioner.ByKind(parsed)...)
+}
+
+// revisePhases is revise with phases as a provisioner may make them.
+func (s *stage) revisePhases(instance *v1alpha1.BundleInstance, number int64, phases ...provisioner.Phase) *v1alpha1.InstanceRevision {
+	s.Helper()
+	encoded, err := manifest.Set{Phases: phases}.Encode()
 	s.must(err)
 	any := v1alpha1.Digest(digest.FromString("any"))
 	made := &v1alpha1.InstanceRevision{
