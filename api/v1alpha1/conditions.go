@@ -24,6 +24,10 @@ const (
 	// ConditionProgressing is True while something is being done for a
 	// BundleInstance without anybody's help, and False at rest.
 	ConditionProgressing = "Progressing"
+	// ConditionStalled is True when a BundleInstance does not get what it asks
+	// for until that changes: it failed, and what was healthy before is active
+	// again. It is absent otherwise.
+	ConditionStalled = "Stalled"
 	// ConditionHealthy is True when all active objects are as they should be.
 	ConditionHealthy = "Healthy"
 	// ConditionDrifted is True while active objects differ from what was

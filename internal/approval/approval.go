@@ -13,6 +13,8 @@
 //   - A Deny is final: it wins over what was approved before it, nothing after it counts, and deleting it changes
 //     nothing once it is recorded.
 //   - An Approve counts as long as it exists. Once activation has begun it stays, and no later decision counts.
+//   - A revision that takes the place of one that failed may inherit its approval; a Deny wins as long as activation has
+//     not begun.
 //   - In a class of mode Automatic the class approves; a Deny still wins as long as activation has not begun.
 package approval
 
@@ -29,7 +31,10 @@ import (
 // ClassDecision is the name under which the decision of a class of mode Automatic is recorded.
 const ClassDecision = "class"
 
-// maxApproves bounds the recorded approvals of one revision, such that a Deny and the class always find room among
+// RollbackDecision is the name under which a decision is recorded that a revision inherits.
+const RollbackDecision = "rollback"
+
+// maxApproves bounds the recorded approvals of one revision, such that a Deny and what decides by itself find room among
 // the 64 that a status holds.
 const maxApproves = 62
 
@@ -60,6 +65,8 @@ type Input struct {
 	Revision Revision
 	// Mode of the class now. Any but Automatic waits for an Approval.
 	Mode v1alpha1.ApprovalMode
+	// Inherited is a decision that was made on the same before, nil if there is none. It counts as that of a class does.
+	Inherited *v1alpha1.Decision
 	// Approvals of the revision's namespace, in any order; those that name other revisions are passed over.
 	Approvals []v1alpha1.Approval
 	// Previous decisions, as the revision's status has them.
@@ -158,6 +165,9 @@ func (j *judge) decide() {
 	case denial != nil:
 		j.record(*denial)
 		j.conclude(Denied)
+	case j.in.Inherited != nil:
+		j.record(j.asBefore(*j.in.Inherited))
+		j.conclude(Approved)
 	case j.in.Mode == v1alpha1.ApprovalAutomatic:
 		j.record(j.byClass())
 		j.conclude(Approved)
@@ -225,6 +235,11 @@ func (j *judge) byClass() v1alpha1.Decision {
 	made := v1alpha1.Decision{
 		Approval: ClassDecision, Approver: "class/" + j.in.Revision.Class, Decision: v1alpha1.DecisionApprove, Time: j.in.Now,
 	}
+	return j.asBefore(made)
+}
+
+// asBefore is a decision that nobody makes anew each time.
+func (j *judge) asBefore(made v1alpha1.Decision) v1alpha1.Decision {
 	for _, known := range j.in.Previous {
 		if known.Approval == made.Approval && known.Approver == made.Approver {
 			return known
@@ -264,6 +279,9 @@ func (j *judge) conclude(outcome Outcome) {
 		v.Reason, v.Message = v1alpha1.ReasonApproved, "approved by "+approvers(v.Decisions)
 		if len(v.Decisions) == 1 && automatic(v.Decisions[0]) {
 			v.Reason, v.Message = v1alpha1.ReasonAutomatic, fmt.Sprintf("class %q approves by itself", j.in.Revision.Class)
+		}
+		if len(v.Decisions) == 1 && By(v.Decisions[0]) == "rollback" {
+			v.Reason, v.Message = v1alpha1.ReasonInherited, line(v.Decisions[0].Message)
 		}
 	default:
 		v.Reason = v1alpha1.ReasonWaitingForApproval

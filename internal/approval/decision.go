@@ -53,6 +53,25 @@ func denied(decisions []v1alpha1.Decision) *v1alpha1.Decision {
 	return &decisions[i]
 }
 
+// Allow tells whether recorded decisions allow a revision to be active.
+func Allow(decisions []v1alpha1.Decision) bool { return approved(decisions) }
+
+// Approvers names who approved, in order, each once; no more than five.
+func Approvers(decisions []v1alpha1.Decision) string { return approvers(decisions) }
+
+// By says who made a decision: a "user", a "class" by itself, or a "rollback" that inherits it. Approvals that happen to
+// have such names are of users.
+func By(made v1alpha1.Decision) string {
+	switch {
+	case automatic(made):
+		return "class"
+	case made.Approval == RollbackDecision && strings.HasPrefix(made.Approver, "revision/"):
+		return "rollback"
+	default:
+		return "user"
+	}
+}
+
 // approved tells whether decisions allow a revision to be active.
 func approved(decisions []v1alpha1.Decision) bool {
 	return len(decisions) > 0 && denied(decisions) == nil

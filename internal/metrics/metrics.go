@@ -55,7 +55,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 			Help: "Revisions that wait for an approval, by class.",
 		}, []string{"class"}),
 		decisions: counter("rukpak_decisions_total",
-			"Decisions on revisions that count, by decision (approve, deny) and by whom (user, class).", "decision", "by"),
+			"Decisions on revisions that count, by decision (approve, deny) and by whom (user, class, rollback).", "decision", "by"),
 		activation: histogram("rukpak_activation_seconds",
 			"Time from the approval of a revision until all its objects were applied."),
 		objects: counter("rukpak_objects_total",
@@ -128,17 +128,14 @@ func (m *Metrics) wait(revision, class string) {
 	}
 }
 
-// Decided counts a decision that counts: an approval or a denial, by a user or by the class itself.
-func (m *Metrics) Decided(approve, byClass bool) {
+// Decided counts a decision that counts: an approval or a denial, by a "user", by the "class" itself or by a "rollback".
+func (m *Metrics) Decided(approve bool, by string) {
 	if m == nil {
 		return
 	}
-	decision, by := "deny", "user"
+	decision := "deny"
 	if approve {
 		decision = "approve"
-	}
-	if byClass {
-		by = "class"
 	}
 	m.decisions.WithLabelValues(decision, by).Inc()
 }

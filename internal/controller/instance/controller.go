@@ -59,6 +59,9 @@ type work struct {
 	config    json.RawMessage // of all parts, nil for none
 	current   *v1alpha1.InstanceRevision
 	requeue   time.Duration
+
+	rolledBack bool   // the newest revision is there in place of the wanted one, which failed
+	stuck      string // why the wanted one, which failed, has to stay
 }
 
 // again has the instance looked at after a pause, or earlier if a step before

@@ -30,7 +30,7 @@ func (c *Controller) trimHistory(ctx context.Context, w *work) error {
 	old := 0
 	for i := len(w.revisions) - 1; i >= 0; i-- {
 		revision := &w.revisions[i]
-		if revision == w.current || !finished(revision) || rollsBackTo(w.instance, revision) {
+		if revision == w.current || !finished(revision) || rollsBackTo(w.instance, revision) || mayLeadBack(w.current, revision) {
 			kept[revision.Spec.BundleName] = true
 			continue
 		}

@@ -56,6 +56,9 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	wanted := func(r *v1alpha1.InstanceRevision) bool {
 		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
 	}
+	if done, err := c.comeBack(ctx, w, wanted); err != nil || done {
+		return err
+	}
 	if wanted(w.current) {
 		if done, err := c.rendered(ctx, w); err != nil || done {
 			return err
@@ -72,7 +75,7 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 		return c.store(ctx, w.current, rendered)
 	}
 	spec := c.newSpec(w, rendered.digest, config)
-	spec.ContentDigest, spec.BundleName = content, w.bundle.Name
+	spec.ContentDigest, spec.BundleName, spec.OnFailure = content, w.bundle.Name, onFailure(w.instance)
 	return c.createRevision(ctx, w, spec, rendered)
 }
 

@@ -33,8 +33,19 @@ func summarise(w *work, held *Hold) {
 	copyCondition(conditions, active, v1alpha1.ConditionHealthy)
 	copyCondition(conditions, active, v1alpha1.ConditionDrifted)
 	setApproved(conditions, w.current)
-	setProgressing(conditions, w.current, active, held)
-	setReady(conditions, w.current, active, held)
+	back := held == nil && w.rolledBack && w.current == active
+	if back && isTrue(active, v1alpha1.ConditionHealthy) {
+		conditions.False(v1alpha1.ConditionProgressing, v1alpha1.ReasonRolledBack, rolledBackMessage(w.current))
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonRolledBack, rolledBackMessage(w.current))
+	} else {
+		setProgressing(conditions, w.current, active, held)
+		setReady(conditions, w.current, active, held, w.stuck)
+	}
+	if back {
+		conditions.True(v1alpha1.ConditionStalled, v1alpha1.ReasonRolledBack, rolledBackMessage(w.current))
+	} else {
+		conditions.Remove(v1alpha1.ConditionStalled)
+	}
 }
 
 func reference(r *v1alpha1.InstanceRevision) *v1alpha1.RevisionReference {
@@ -123,7 +134,8 @@ func progressOf(reason string) metav1.ConditionStatus {
 	return metav1.ConditionTrue
 }
 
-func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRevision, held *Hold) {
+// setReady says whether the newest revision is active and healthy. stuck is what there is to add of one that failed.
+func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRevision, held *Hold, stuck string) {
 	switch {
 	case held != nil:
 		conditions.False(v1alpha1.ConditionReady, held.Reason, held.Message)
@@ -134,12 +146,12 @@ func setReady(conditions status.Conditions, current, active *v1alpha1.InstanceRe
 		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDenied, denied.Message)
 	case current != active:
 		reason, message := notActive(current)
-		conditions.False(v1alpha1.ConditionReady, reason, message)
+		conditions.False(v1alpha1.ConditionReady, reason, message+stuck)
 	case isTrue(current, v1alpha1.ConditionHealthy):
 		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonActiveHealthy, fmt.Sprintf("revision %d is active and healthy", current.Spec.Number))
 	case isTrue(current, v1alpha1.ConditionFailed):
 		failed := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionFailed)
-		conditions.False(v1alpha1.ConditionReady, failed.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, failed.Message))
+		conditions.False(v1alpha1.ConditionReady, failed.Reason, fmt.Sprintf("revision %d: %s", current.Spec.Number, failed.Message)+stuck)
 	default:
 		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInProgress, fmt.Sprintf("revision %d is active", current.Spec.Number))
 		if healthy := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionHealthy); healthy != nil {

@@ -102,6 +102,9 @@ func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
 	if len(w.instance.Spec.ConfigFrom) > 0 && rollbackOf == nil {
 		all["config"] = w.config
 	}
+	if onFailure(w.instance) != "" && rollbackOf == nil {
+		all["onFailure"] = onFailure(w.instance)
+	}
 	encoded, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("encode the configuration: %w", err)
@@ -114,6 +117,14 @@ func adoption(instance *v1alpha1.BundleInstance) v1alpha1.Adoption {
 		return mode
 	}
 	return v1alpha1.AdoptNever
+}
+
+// onFailure is that of new revisions; Hold, the default, is not told.
+func onFailure(instance *v1alpha1.BundleInstance) v1alpha1.OnFailure {
+	if instance.Spec.Strategy.OnFailure == v1alpha1.OnFailureHold {
+		return ""
+	}
+	return instance.Spec.Strategy.OnFailure
 }
 
 func prunes(instance *v1alpha1.BundleInstance) bool {

@@ -127,6 +127,7 @@ func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded) (ready 
 	}
 	now := metav1.Now()
 	target.Status.ActivatedAt, target.Status.ProgressAt = &now, &now
+	target.Status.ReturnsTo = returnsTo(w.active)
 	target.Status.Moment, target.Status.Retry = string(moment), askedRetry(w.instance)
 	conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonActivating, "the objects are being applied")
 	return true, c.patch(ctx, w)
@@ -159,6 +160,7 @@ func (c *Controller) record(w *work, result activate.Result) {
 	if !wasActive {
 		conditions.False(v1alpha1.ConditionActive, reason, message)
 		recordTaskFailure(target, result)
+		recordFailure(target, result)
 	}
 	if retry != nil {
 		w.retry = retry

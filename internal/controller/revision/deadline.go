@@ -24,9 +24,7 @@ func (c *Controller) checkDeadline(_ context.Context, w *work) error {
 	}
 	conditions := conditionsOf(target)
 	if is(target, v1alpha1.ConditionActive) && is(target, v1alpha1.ConditionHealthy) {
-		active := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionActive)
-		conditions.True(v1alpha1.ConditionActive, v1alpha1.ReasonCompleted, active.Message)
-		conditions.Remove(v1alpha1.ConditionFailed)
+		completed(target)
 		return nil
 	}
 	if conditions.Reason(v1alpha1.ConditionActive) == v1alpha1.ReasonCompleted ||
@@ -41,7 +39,7 @@ func (c *Controller) checkDeadline(_ context.Context, w *work) error {
 		return nil
 	}
 	conditions.True(v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded,
-		fmt.Sprintf("not active and healthy within %s; last: %s", deadline(w.instance), lastWord(target)))
+		fmt.Sprintf("not active and healthy within %s; last: %s%s", deadline(w.instance), lastWord(target), withoutReturn(target)))
 	return nil
 }
 

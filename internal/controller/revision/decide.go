@@ -28,6 +28,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		if err != nil {
 			return err
 		}
+		made, why := inherited(revision, w.revisions)
 		verdict := approval.Judge(approval.Input{
 			Revision: approval.Revision{
 				Name:           revision.Name,
@@ -36,12 +37,16 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 				Created:        revision.CreationTimestamp,
 			},
 			Mode:       mode,
+			Inherited:  made,
 			Approvals:  list.Items,
 			Previous:   revision.Status.Decisions,
 			Activated:  revision.Status.ActivatedAt != nil,
 			Superseded: is(revision, v1alpha1.ConditionSuperseded) || revision != w.newest,
 			Now:        metav1.Now(),
 		})
+		if verdict.Outcome == approval.Waiting && why != "" {
+			verdict.Message += "; it is not approved by itself, since " + why
+		}
 		if revision == w.newest {
 			c.apply(revision, verdict)
 		} else {

@@ -17,9 +17,9 @@ import (
 type wait struct{ reason, message string }
 
 // depend finds out whether the instances that this one depends on are ready. Only the first activation of a revision
-// waits for them: what is active is healed whatever becomes of others.
+// waits for them: what is active is healed whatever becomes of others, and what was healthy before a failure comes back.
 func (c *Controller) depend(ctx context.Context, w *work) error {
-	if w.newest == nil || w.newest.Status.ActivatedAt != nil || !allowed(w.newest) {
+	if w.newest == nil || w.newest.Status.ActivatedAt != nil || !allowed(w.newest) || w.newest.Spec.InsteadOf != nil {
 		return nil
 	}
 	circle, err := dependency.Circle(ctx, c.Client, w.instance)

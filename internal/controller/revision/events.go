@@ -57,7 +57,7 @@ func (c *Controller) count(before, after *v1alpha1.InstanceRevision) {
 	}
 	for _, decision := range after.Status.Decisions {
 		if !known[decision.Approval] {
-			c.Metrics.Decided(decision.Decision == v1alpha1.DecisionApprove, decision.Approval == approval.ClassDecision)
+			c.Metrics.Decided(decision.Decision == v1alpha1.DecisionApprove, approval.By(decision))
 		}
 	}
 }

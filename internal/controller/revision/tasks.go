@@ -144,7 +144,7 @@ func recordTaskFailure(target *v1alpha1.InstanceRevision, result activate.Result
 		return
 	}
 	conditionsOf(target).True(v1alpha1.ConditionFailed, v1alpha1.ReasonTaskFailed,
-		fmt.Sprintf("%v; change the instance, or annotate it with another value of %s to run its tasks again", errors.Join(failed...), v1alpha1.AnnotationRetry))
+		fmt.Sprintf("%v; change the instance, or annotate it with another value of %s to run its tasks again%s", errors.Join(failed...), v1alpha1.AnnotationRetry, withoutReturn(target)))
 }
 
 // retryTasks forgets what became of the tasks of a revision of which one failed, if the instance asks for that, so that
