@@ -2,9 +2,7 @@
 
 package helm
 
-import (
-	"strings"
-)
+import "strings"
 
 const (
 	openAction  = "{{"
@@ -20,8 +18,10 @@ type action struct {
 	trimLeft   bool   // {{- : the space before it is left out
 	trimRight  bool   // -}} : the space after it is left out
 	comment    bool   //
+	last       int    // where its last command begins
 	keyword    string // the word that it begins with, if that says what it does; "" for a value
 	assigns    bool   // it sets a variable and prints nothing
+	counted    bool   // what it prints was counted where it was made
 	templates  []span // the first operand of each call of tpl, which is the text of a template
 }
 
@@ -75,24 +75,59 @@ func (a *action) close(text string) bool {
 	return false
 }
 
-// scan finds the end of an action, and what tpl is called with.
+// scan finds the end of an action, its last command, and what tpl is called with.
 func (a *action) scan(text string) bool {
+	a.last = a.inside
+	depth := 0
 	for at := a.inside; at < len(text); {
-		if a.closing = at; a.close(text) {
-			return true
-		}
-		next, ok := token(text, at)
-		if !ok {
-			return false
-		}
-		if text[at:next] == "tpl" && !isOfName(text[at-1]) {
-			if operand, found := operandAfter(text, next); found {
-				a.templates = append(a.templates, operand)
+		switch text[at] {
+		case '}', '-': // of }} or of -}}
+			if a.closesAt(text, at) {
+				return true
 			}
+		case '"', '\'', '`':
+			next, ok := token(text, at)
+			if !ok {
+				return false
+			}
+			at = next
+			continue
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '|':
+			if depth == 0 {
+				a.last = at + 1
+			}
+		case 't':
+			a.callsTpl(text, at)
 		}
-		at = next
+		at++
 	}
 	return false
+}
+
+// closesAt reports whether an action ends with the brace or the dash at a place.
+func (a *action) closesAt(text string, at int) bool {
+	a.closing = at
+	if text[at] == '-' {
+		a.closing-- // the space before it
+	}
+	return a.closing >= a.inside && a.close(text)
+}
+
+// callsTpl notes the operand if the function tpl is called here.
+func (a *action) callsTpl(text string, at int) {
+	const name = "tpl"
+	before := text[at-1]
+	after := at + len(name)
+	if !strings.HasPrefix(text[at:], name) || isOfWord(before) || isOfName(before) || after < len(text) && isOfWord(text[after]) {
+		return
+	}
+	if operand, found := operandAfter(text, after); found {
+		a.templates = append(a.templates, operand)
+	}
 }
 
 // token gives where what begins at a place ends: a quoted text, a word, or one byte.
@@ -158,11 +193,7 @@ func operandAfter(text string, from int) (span, bool) {
 // classify says what an action does.
 func (a *action) classify(text string) {
 	said := strings.Trim(text[a.inside:a.closing], spaces)
-	length := 0
-	for length < len(said) && isOfWord(said[length]) {
-		length++
-	}
-	switch word := said[:length]; word {
+	switch word := said[:wordLength(said)]; word {
 	case "block", "break", "continue", "define", "else", "end", "if", "range", "template", "with":
 		a.keyword = word
 	}
@@ -170,6 +201,17 @@ func (a *action) classify(text string) {
 		rest := strings.TrimLeft(said[1+wordLength(said[1:]):], spaces)
 		a.assigns = strings.HasPrefix(rest, ":=") || strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, ",")
 	}
+	last := strings.TrimLeft(text[a.last:a.closing], spaces)
+	a.counted = isCounted(last[:wordLength(last)])
+}
+
+// isCounted reports whether a function counts what it makes; what include makes is counted by what is printed in it.
+func isCounted(function string) bool {
+	switch function {
+	case "include", "indent", "nindent", "print", "printf", "quote", "squote", "toJson", "toYaml":
+		return true
+	}
+	return false
 }
 
 func wordLength(text string) int {

@@ -16,8 +16,6 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/provisioner"
 )
@@ -102,12 +100,8 @@ func (d *documents) text(text, from, what string) {
 }
 
 func (d *documents) document(text, from string) *provisioner.InputError {
-	encoded, err := yaml.YAMLToJSON([]byte(text))
+	value, err := parse(text)
 	if err != nil {
-		return refuse(from, "invalid YAML: %s", oneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
-	}
-	var value any
-	if err := kjson.Unmarshal(encoded, &value); err != nil {
 		return refuse(from, "invalid YAML: %s", oneLine(err.Error()))
 	}
 	switch fields := value.(type) {

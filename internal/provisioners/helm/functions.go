@@ -137,6 +137,14 @@ func fallible[T any](err error, make func() T) (T, error) {
 	return make(), nil
 }
 
+// count is write for what functions make, which is not counted again when it is printed (see isCounted).
+func (w *watch) count(text string, err error) (string, error) {
+	if err == nil {
+		err = w.write(len(text))
+	}
+	return text, err
+}
+
 func sign(n int) int {
 	if n < 0 {
 		return -1
@@ -162,7 +170,7 @@ func (w *watch) writers() template.FuncMap {
 	weighed := func(write func(...any) string) func(...any) (string, error) {
 		return func(values ...any) (string, error) {
 			_, err := w.weighAny(values...)
-			return fallible(err, func() string { return write(values...) })
+			return w.count(fallible(err, func() string { return write(values...) }))
 		}
 	}
 	of := func(write func(any) (string, error), hide bool) func(any) (string, error) {
@@ -174,14 +182,14 @@ func (w *watch) writers() template.FuncMap {
 			if err != nil && hide {
 				return "", nil // as Helm has it
 			}
-			return text, err
+			return w.count(text, err)
 		}
 	}
 	return template.FuncMap{
 		"print": weighed(fmt.Sprint), "println": weighed(fmt.Sprintln),
 		"printf": func(form string, values ...any) (string, error) {
 			_, err := w.weighAny(values...)
-			return fallible(err, func() string { return fmt.Sprintf(form, values...) })
+			return w.count(fallible(err, func() string { return fmt.Sprintf(form, values...) }))
 		},
 		"html": weighed(template.HTMLEscaper), "js": weighed(template.JSEscaper), "urlquery": weighed(template.URLQueryEscaper),
 		"toYaml": of(toYAML, true), "mustToYaml": of(toYAML, false), "toYamlPretty": of(toPrettyYAML, true),
@@ -288,8 +296,8 @@ func (w *watch) frequent() template.FuncMap {
 	text := original["toString"].(func(any) string)
 	dict := original["dict"].(func(...any) map[string]any)
 	return template.FuncMap{
-		"quote":    func(values ...any) string { must(w.weighAny(values...)); return quote(values...) },
-		"squote":   func(values ...any) string { must(w.weighAny(values...)); return squote(values...) },
+		"quote":    func(values ...any) string { must(w.weighAny(values...)); return must(w.count(quote(values...), nil)) },
+		"squote":   func(values ...any) string { must(w.weighAny(values...)); return must(w.count(squote(values...), nil)) },
 		"toString": func(value any) string { must(w.weighAny(value)); return text(value) },
 		"dict": func(pairs ...any) map[string]any {
 			for i := 0; i < len(pairs); i += 2 {

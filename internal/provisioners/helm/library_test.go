@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 	"testing"
@@ -118,13 +119,16 @@ func textsOfDocument(tb testing.TB, document string) (all []string) {
 	return all
 }
 
+// randomName is how podinfo calls the Pods of its tests: another name each time.
+var randomName = regexp.MustCompile(`-test-[a-z0-9]{5}"`)
+
 func textOf(tb testing.TB, object *unstructured.Unstructured) string {
 	tb.Helper()
 	encoded, err := json.Marshal(object.Object)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return string(encoded)
+	return randomName.ReplaceAllString(string(encoded), `-test-random"`)
 }
 
 // ours are the objects of a result, each once, without what RukPak adds for its activation.
@@ -193,4 +197,3 @@ func differences(want, got []string) string {
 	}
 	return text.String()
 }
-

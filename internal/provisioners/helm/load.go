@@ -15,7 +15,11 @@ import (
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/ignore"
+
+	"rukpak.io/rukpak/provisioner"
 )
+
+const valuesFile = "values.yaml"
 
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
@@ -195,20 +199,31 @@ func (l *chartReader) within(shown string) error {
 func (l *chartReader) chart(files []file, shown string, level int) (*chart.Chart, error) {
 	var own []*archive.BufferedFile
 	var inner []file
+	var values *file
 	at := path.Join(shown, chartFile)
 	for _, one := range files {
 		if strings.HasPrefix(one.name, "charts/") && path.Ext(one.name) != ".prov" {
 			inner = append(inner, one)
 			continue
 		}
-		if one.name == chartFile {
+		switch {
+		case one.name == chartFile:
 			at = one.shown
+		case one.name == valuesFile && !bytes.Contains(one.data, []byte("---")):
+			values = &one // which the library reads by a detour
+			continue
 		}
 		own = append(own, &archive.BufferedFile{Name: one.name, Data: one.data})
 	}
 	made, err := loadFiles(own)
 	if err != nil {
 		return nil, blame(err, at, files)
+	}
+	if values != nil {
+		if made.Values, err = parseValues(values.data); err != nil {
+			text := oneLine(err.Error())
+			return nil, &provisioner.InputError{File: values.shown, Line: lineIn(text), Reason: text}
+		}
 	}
 	l.remember(made, files)
 	subcharts, err := l.inner(inner, shown, level+1)

@@ -114,7 +114,7 @@ func (w *weaver) take(a action) bool {
 	switch {
 	case a.keyword == "range", a.keyword == "define", a.keyword == "block", a.keyword == "if", a.keyword == "with":
 		w.blocks = append(w.blocks, block{keyword: a.keyword, body: a.end, trim: a.trimRight})
-	case a.keyword == "" && !a.assigns && a.inside < a.closing:
+	case a.keyword == "" && !a.assigns && !a.counted && a.inside < a.closing:
 		w.inserts = append(w.inserts, insertion{a.closing, " | " + callOut})
 	}
 	return true
