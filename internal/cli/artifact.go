@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
-	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/content/folder"
 	"rukpak.io/rukpak/internal/source/oci"
 )
@@ -44,28 +43,14 @@ func (s *session) push(ctx context.Context, dir, ref string, insecure bool) (pus
 
 // pull fetches as the manager does, by way of a store that is thrown away.
 func (v *pullVerb) pull(ctx context.Context, ref, dir string) (done pulled, err error) {
-	temp, err := os.MkdirTemp("", "rukpak-pull-")
+	store, err := newScratch(ctx)
 	if err != nil {
 		return pulled{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	store, err := content.OpenDisk(ctx, temp, content.Options{})
-	if err != nil {
-		return pulled{}, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-
+	defer func() { err = errors.Join(err, store.close()) }()
 	line := v.progress()
 	defer line.Close()
-	fetcher := oci.New(store, oci.Options{})
-	source := oci.Source{Ref: ref, Insecure: v.insecure, Credentials: dockerCredentials{}}
-	line.Show("resolving %s", ref)
-	pinned, err := fetcher.Resolve(ctx, source)
-	if err != nil {
-		return pulled{}, err
-	}
-	line.Show("fetching %s", pinned.Ref)
-	tree, _, err := fetcher.Fetch(ctx, source, pinned)
+	pinned, tree, err := store.image(ctx, ref, v.insecure, line.Show)
 	if err != nil {
 		return pulled{}, err
 	}

@@ -132,16 +132,18 @@ func (s *session) rawObject(flag, file string) (*runtime.RawExtension, error) {
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-func (s *session) readFile(file string) ([]byte, error) {
+func (s *session) readFile(file string) ([]byte, error) { return s.readUpTo(file, maxInput) }
+
+func (s *session) readUpTo(file string, limit int64) ([]byte, error) {
 	if file == "-" {
-		return readAll(s.In)
+		return readAll(s.In, limit)
 	}
 	opened, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = opened.Close() }()
-	text, err := readAll(opened)
+	text, err := readAll(opened, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -96,30 +95,13 @@ func (v *exportVerb) run(ctx context.Context, word, dir string) error {
 // write unpacks the archive as the manager would, by way of a store that is
 // thrown away, so that nothing is ever written outside of the folder.
 func (v *exportVerb) write(ctx context.Context, archive io.Reader, dir string) (tree content.Tree, err error) {
-	temp, err := os.MkdirTemp("", "rukpak-export-")
+	store, err := newScratch(ctx)
 	if err != nil {
 		return tree, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	store, err := content.OpenDisk(ctx, temp, content.Options{})
-	if err != nil {
-		return tree, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	session, err := store.Begin()
-	if err != nil {
-		return tree, err
-	}
-	defer session.Close()
-	unlimited := unpack.NewBudget(unpack.Limits{CompressedBytes: -1, UnpackedBytes: -1, FileBytes: -1, Files: -1, Ratio: -1})
-	layer, err := unpack.Layer(ctx, unpack.Packed{Size: -1}, unpack.Format{Compression: unpack.Gzip}, archive, session, unlimited)
-	if err != nil {
-		return tree, err
-	}
-	if err := session.PutLayer(layer); err != nil {
-		return tree, err
-	}
-	if tree, err = session.PutTree([]content.Layer{layer}); err != nil {
+	defer func() { err = errors.Join(err, store.close()) }()
+	unlimited := unpack.Limits{CompressedBytes: -1, UnpackedBytes: -1, FileBytes: -1, Files: -1, Ratio: -1}
+	if tree, err = store.archive(ctx, archive, unpack.Format{Compression: unpack.Gzip}, unlimited); err != nil {
 		return tree, err
 	}
 	files, err := store.Open(ctx, tree.Digest)

@@ -95,7 +95,7 @@ func (v *runVerb) checkFlags(cmd *cobra.Command, what string) error {
 	switch {
 	case v.name == "":
 		return usagef(cmd, "no name for the instance follows from %q; give one with --name", what)
-	case !isFolder(what) && looksLikePath(what):
+	case !isFolder(what) && (looksLikePath(what) || exists(what)):
 		return checkIsFolder(cmd, what)
 	case !isFolder(what) && v.registry != "":
 		return usagef(cmd, "--registry is for a folder, and %s is none", what)
@@ -116,6 +116,11 @@ func checkIsFolder(cmd *cobra.Command, path string) error {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func looksLikePath(what string) bool {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/configuration"
 )
 
 // maxConfig is the largest part of a configuration, in bytes: an object of the API is not larger.
@@ -47,7 +48,7 @@ func (c *Controller) findConfig(ctx context.Context, w *work) error {
 		if err != nil {
 			return err
 		}
-		merge(merged, part)
+		configuration.Merge(merged, part)
 	}
 	inline := map[string]any{}
 	if len(w.config) > 0 {
@@ -55,7 +56,7 @@ func (c *Controller) findConfig(ctx context.Context, w *work) error {
 			return &Hold{Reason: v1alpha1.ReasonInvalidConfig, Message: "spec.config is not an object: " + err.Error()}
 		}
 	}
-	merge(merged, inline)
+	configuration.Merge(merged, inline)
 	w.config, err = json.Marshal(merged)
 	return err
 }
@@ -181,16 +182,4 @@ func fields(path string) []string {
 		}
 	}
 	return append(names, name.String())
-}
-
-// merge puts over into it: mappings field by field, all else is replaced, also by null.
-func merge(into, over map[string]any) {
-	for name, value := range over {
-		inner, isMapping := value.(map[string]any)
-		if present, both := into[name].(map[string]any); isMapping && both {
-			merge(present, inner)
-			continue
-		}
-		into[name] = value
-	}
 }

@@ -11,19 +11,6 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 )
 
-func TestPartsAreMergedAsHelmMergesValues(t *testing.T) {
-	into := map[string]any{"image": map[string]any{"repository": "a", "tag": "1"}, "list": []any{"x", "y"}, "replicas": int64(1), "gone": "soon"}
-	merge(into, map[string]any{"image": map[string]any{"tag": "2"}, "list": []any{"z"}, "gone": nil, "new": map[string]any{"a": true}})
-	merge(into, map[string]any{"replicas": map[string]any{"min": int64(2)}})
-	want := map[string]any{
-		"image": map[string]any{"repository": "a", "tag": "2"}, "list": []any{"z"}, "gone": nil, "new": map[string]any{"a": true},
-		"replicas": map[string]any{"min": int64(2)},
-	}
-	if diff := cmp.Diff(want, into); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestPartIsAMappingOrATextAtAPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		value, target string
