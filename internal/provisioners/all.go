@@ -10,6 +10,7 @@ package provisioners
 import (
 	"slices"
 
+	"rukpak.io/rukpak/internal/provisioners/helm"
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/raw"
@@ -19,6 +20,7 @@ import (
 // All makes one of each, in the order of their IDs.
 func All() []provisioner.Provisioner {
 	return []provisioner.Provisioner{
+		helm.New(),
 		kustomize.New(),
 		plain.New(),
 		raw.New(),
@@ -27,7 +29,7 @@ func All() []provisioner.Provisioner {
 
 // programs are those whose content is a program that a library runs: templates, overlays. They take as much time and memory
 // as whoever wrote the content likes.
-var programs = []string{kustomize.ID}
+var programs = []string{helm.ID, kustomize.ID}
 
 // RunsPrograms tells whether a provisioner needs bounds from outside.
 func RunsPrograms(id string) bool { return slices.Contains(programs, id) }
