@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -15,6 +16,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
+	"rukpak.io/rukpak/internal/certificate"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
@@ -45,7 +47,11 @@ type Loaded struct {
 	// finished. Once they did, their absence is no drift: to make them again
 	// would run them for ever.
 	Passing map[ownership.ID]*unstructured.Unstructured
-	size    int
+	// Issued are the Secrets that are made beside the objects, for their
+	// serving certificates. They are removed with them.
+	Issued []provisioner.Phase
+	issued map[ownership.ID]*unstructured.Unstructured
+	size   int
 }
 
 // NewManifests gives an empty cache over an uncached reader.
@@ -86,11 +92,22 @@ func index(set manifest.Set, size int) *Loaded {
 		IDs:     map[ownership.ID]*unstructured.Unstructured{},
 		Tasks:   map[ownership.ID]*unstructured.Unstructured{},
 		Passing: map[ownership.ID]*unstructured.Unstructured{},
+		Issued:  certificate.Secrets(set.Phases),
+		issued:  map[ownership.ID]*unstructured.Unstructured{},
 	}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, phase := range set.Phases {
 		for _, object := range phase.Objects {
 			loaded.add(object, activate.IsTask(phase))
+			if kind := object.GroupVersionKind(); !seen[kind] {
+				seen[kind] = true
+				loaded.Kinds = append(loaded.Kinds, kind)
+			}
+		}
+	}
+	for _, phase := range loaded.Issued {
+		for _, object := range phase.Objects {
+			loaded.issued[ownership.IDOf(object)] = object
 			if kind := object.GroupVersionKind(); !seen[kind] {
 				seen[kind] = true
 				loaded.Kinds = append(loaded.Kinds, kind)
@@ -113,9 +130,15 @@ func (l *Loaded) add(object *unstructured.Unstructured, task bool) {
 	}
 }
 
-// find gives the object of an identity, whether it is state or a task.
+// removable gives all that is removed with the objects, and these.
+func (l *Loaded) removable() []provisioner.Phase { return slices.Concat(l.Issued, l.Phases) }
+
+// find gives the object of an identity, whether it is state, a task or issued.
 func (l *Loaded) find(id ownership.ID) *unstructured.Unstructured {
 	if object := l.IDs[id]; object != nil {
+		return object
+	}
+	if object := l.issued[id]; object != nil {
 		return object
 	}
 	return l.Tasks[id]

@@ -73,7 +73,7 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 func Left(ctx context.Context, manifests *Manifests, finder *Finder, old *v1alpha1.InstanceRevision, current *Loaded) (known *Loaded, left []provisioner.Phase, err error) {
 	known, err = manifests.Load(ctx, old)
 	if err == nil {
-		return known, activate.State(without(known.Phases, current.find)), nil
+		return known, activate.State(without(known.removable(), current.find)), nil
 	}
 	if !lost(err) {
 		return nil, nil, err

@@ -111,7 +111,7 @@ func (c *Controller) remove(ctx context.Context, w *work) (activate.Result, erro
 		if err != nil {
 			return all, err
 		}
-		result := c.Engine.Teardown(ctx, actor, owner(w.instance), one.loaded.Phases, one.options)
+		result := c.Engine.Teardown(ctx, actor, owner(w.instance), one.loaded.removable(), one.options)
 		c.measure(result)
 		result.Objects = append(all.Objects, result.Objects...)
 		if all = result; !all.Complete {
