@@ -133,6 +133,9 @@ const (
 	ReasonDriftRemains       = "DriftRemains"       // what others changed could not be put right
 )
 
+// ReasonCertificateFailed is that of an event about a revision whose serving certificate cannot be made or written.
+const ReasonCertificateFailed = "CertificateFailed"
+
 // Reasons of Counted on an Approval.
 const (
 	ReasonCounted          = "Counted"          // it counts

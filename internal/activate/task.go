@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"rukpak.io/rukpak/internal/certificate"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -97,9 +98,11 @@ func At(phases []provisioner.Phase, moment provisioner.Moment) []provisioner.Pha
 }
 
 // Needed gives the phases that an account must be able to carry out before an activation at a moment begins: those of it,
-// and the tasks of the teardown, for which nobody is asked again.
+// and the tasks of the teardown, for which nobody is asked again. The Secrets of serving certificates that objects ask for are among
+// them.
 func Needed(phases []provisioner.Phase, moment provisioner.Moment) []provisioner.Phase {
-	return slices.DeleteFunc(slices.Clone(phases), func(phase provisioner.Phase) bool {
+	all := append(slices.Clone(phases), certificate.Secrets(phases)...)
+	return slices.DeleteFunc(all, func(phase provisioner.Phase) bool {
 		return IsTask(phase) && len(Due([]provisioner.Phase{phase}, moment, provisioner.OnTeardown, provisioner.OnTeardownFinish)) == 0
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/raw"
+	"rukpak.io/rukpak/internal/provisioners/registryv1"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -24,6 +25,7 @@ func All() []provisioner.Provisioner {
 		kustomize.New(),
 		plain.New(),
 		raw.New(),
+		registryv1.New(),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/content/depot"
 	"rukpak.io/rukpak/internal/controller/bundle"
+	"rukpak.io/rukpak/internal/controller/certificate"
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/gc"
 	"rukpak.io/rukpak/internal/controller/instance"
@@ -34,6 +35,7 @@ import (
 	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/watch"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // parts are made once and shared by the controllers.
@@ -130,6 +132,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 			}).Register(mgr)
 		},
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
+		func() error { return p.certificates(mgr).Register(mgr, p.watcher) },
 		func() error { return p.registryConfig(mgr) },
 		func() error { return p.contentAPI(mgr) },
 		func() error { return p.artifacts(mgr) },
@@ -156,6 +159,23 @@ func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {
 		Metrics:   p.metrics,
 		Workers:   p.options.Workers,
 	}
+}
+
+func (p *parts) certificates(mgr ctrl.Manager) *certificate.Controller {
+	return &certificate.Controller{
+		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("certificate"), Accounts: p.accounts, Manifests: phases{p.stored}, Workers: p.options.Workers,
+	}
+}
+
+// phases gives the manifests of a revision as who asks for certificates needs them.
+type phases struct{ stored *revision.Manifests }
+
+func (p phases) Phases(ctx context.Context, of *v1alpha1.InstanceRevision) ([]provisioner.Phase, error) {
+	loaded, err := p.stored.Load(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Phases, nil
 }
 
 // contents tells the bundle controller what the instance controller misses.
