@@ -3,6 +3,8 @@
 // Package health says of one object whether it is as it should be. It belongs to the last step of the flow: source ->
 // unpack -> content store -> provisioner.Render -> plan -> approval -> activate -> watch.
 //
+// What an instance says of its objects in CEL is for package check below this one.
+//
 // It is pure: it reads an object, with its status, and nothing else, no clock either. The rules are those of kstatus where
 // these are right; where they are not (a failed Pod is not current, a Job is not done while it runs, a load balancer
 // without an address does not balance) or silent, they are our own. A test compares both and lists the differences.
@@ -49,11 +51,8 @@ type Result struct {
 // Of returns the health of an object that was read with its status. A nil object is one that does not exist. The
 // object is not changed.
 func Of(obj *unstructured.Unstructured) Result {
-	if obj == nil {
-		return Result{NotFound, "does not exist"}
-	}
-	if obj.GetDeletionTimestamp() != nil {
-		return terminating(obj)
+	if result := absentOrGoing(obj); result != nil {
+		return *result
 	}
 	gk := obj.GroupVersionKind().GroupKind()
 	if existence[gk] {
@@ -73,6 +72,25 @@ func Of(obj *unstructured.Unstructured) Result {
 		return Result{Unknown, o.malformed}
 	}
 	return *result
+}
+
+// Unsettled returns the health of an object of which the rest need not be looked at, nil for all others: it does not exist,
+// is being deleted, or its status speaks of another generation.
+func Unsettled(obj *unstructured.Unstructured) *Result {
+	if result := absentOrGoing(obj); result != nil {
+		return result
+	}
+	return (&object{content: obj.Object}).stale()
+}
+
+func absentOrGoing(obj *unstructured.Unstructured) *Result {
+	switch {
+	case obj == nil:
+		return &Result{NotFound, "does not exist"}
+	case obj.GetDeletionTimestamp() != nil:
+		return new(terminating(obj))
+	}
+	return nil
 }
 
 // NeedsStatus tells whether the health of a kind depends on more than the existence of the object. Where it is

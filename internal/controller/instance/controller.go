@@ -24,6 +24,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/health/check"
 )
 
 // Controller reconciles BundleInstances up to the plan.
@@ -46,6 +47,8 @@ type Controller struct {
 	watching sync.Mutex
 	watch    func(kind string) error
 	toWatch  []string // kinds that configurations may be in, as long as none is
+
+	checks check.Book
 }
 
 // work is what the steps of one reconcile hand to one another.
@@ -95,6 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 	if !instance.DeletionTimestamp.IsZero() {
 		c.followed.Delete(instance.UID)
 		c.looked.Delete(instance.UID)
+		c.checks.Forget(instance.UID)
 		return ctrl.Result{}, nil // package revision tears down and tells how far it is
 	}
 	before := instance.DeepCopy()
@@ -124,6 +128,7 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 	steps := []func(context.Context, *work) error{
 		c.listRevisions,
 		c.mayWork,
+		c.checkHealthChecks,
 		c.follow,
 		c.ensureBundle,
 		c.findClass,
@@ -137,6 +142,14 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 		if err := step(ctx, w); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkHealthChecks stops for an instance of which nobody could tell whether it is healthy.
+func (c *Controller) checkHealthChecks(_ context.Context, w *work) error {
+	if _, err := c.checks.Of(w.instance); err != nil {
+		return &Hold{Reason: v1alpha1.ReasonInvalidHealthCheck, Message: err.Error()}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/health/check"
 	"rukpak.io/rukpak/internal/metrics"
 )
 
@@ -40,6 +41,7 @@ type Controller struct {
 	Workers   int
 
 	health healthBook
+	checks check.Book
 }
 
 // work is what the steps of one reconcile hand to one another.

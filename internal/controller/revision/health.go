@@ -17,6 +17,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/health"
+	"rukpak.io/rukpak/internal/health/check"
 	"rukpak.io/rukpak/internal/ownership"
 )
 
@@ -34,17 +35,18 @@ type healthBook struct {
 
 type judged struct {
 	resourceVersion string
+	check           string // by which it was judged
 	result          health.Result
 }
 
-func (b *healthBook) find(owner types.UID, id ownership.ID, resourceVersion string) (health.Result, bool) {
+func (b *healthBook) find(owner types.UID, id ownership.ID, resourceVersion, by string) (health.Result, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.owners[owner][id]
-	return known.result, ok && known.resourceVersion == resourceVersion
+	return known.result, ok && known.resourceVersion == resourceVersion && known.check == by
 }
 
-func (b *healthBook) keep(owner types.UID, id ownership.ID, resourceVersion string, result health.Result) {
+func (b *healthBook) keep(owner types.UID, id ownership.ID, now judged) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.owners == nil {
@@ -53,7 +55,7 @@ func (b *healthBook) keep(owner types.UID, id ownership.ID, resourceVersion stri
 	if b.owners[owner] == nil {
 		b.owners[owner] = map[ownership.ID]judged{}
 	}
-	b.owners[owner][id] = judged{resourceVersion, result}
+	b.owners[owner][id] = now
 }
 
 func (b *healthBook) forget(owner types.UID) {
@@ -88,6 +90,7 @@ func (c *Controller) judgeAll(ctx context.Context, w *work, subject *v1alpha1.In
 	if err != nil {
 		return nil, err
 	}
+	checks, _ := c.checks.Of(w.instance) // what is wrong with one is told at the objects that it is for
 	items := make([]health.Item, 0, loaded.Total)
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -95,14 +98,15 @@ func (c *Controller) judgeAll(ctx context.Context, w *work, subject *v1alpha1.In
 	for _, phase := range activate.State(loaded.lasting(subject)) {
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)
-			if result, known := c.knownHealth(w.instance.UID, id); known {
+			by := checks.For(object)
+			if result, known := c.knownHealth(w.instance.UID, id, by); known {
 				mu.Lock()
 				items = append(items, health.Item{Object: id.String(), Result: result})
 				mu.Unlock()
 				continue
 			}
 			group.Go(func() error {
-				result, err := c.readHealth(ctx, actor, w.instance.UID, object)
+				result, err := c.readHealth(ctx, actor, w.instance.UID, object, by)
 				mu.Lock()
 				defer mu.Unlock()
 				items = append(items, health.Item{Object: id.String(), Result: result})
@@ -115,18 +119,18 @@ func (c *Controller) judgeAll(ctx context.Context, w *work, subject *v1alpha1.In
 
 // knownHealth answers from what the watch has: for kinds whose existence is
 // health, and for objects that did not change since they were read.
-func (c *Controller) knownHealth(owner types.UID, id ownership.ID) (health.Result, bool) {
+func (c *Controller) knownHealth(owner types.UID, id ownership.ID, by *check.Check) (health.Result, bool) {
 	seen, ok := c.Watcher.Get(id)
 	if !ok {
 		return health.Result{}, false
 	}
-	if !health.NeedsStatus(id.GroupKind()) && seen.DeletionTimestamp.IsZero() {
+	if by == nil && !health.NeedsStatus(id.GroupKind()) && seen.DeletionTimestamp.IsZero() {
 		return health.Result{Status: health.Current}, true
 	}
-	return c.health.find(owner, id, seen.ResourceVersion)
+	return c.health.find(owner, id, seen.ResourceVersion, by.Key())
 }
 
-func (c *Controller) readHealth(ctx context.Context, actor client.Client, owner types.UID, object *unstructured.Unstructured) (health.Result, error) {
+func (c *Controller) readHealth(ctx context.Context, actor client.Client, owner types.UID, object *unstructured.Unstructured, by *check.Check) (health.Result, error) {
 	id := ownership.IDOf(object)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind())
@@ -139,8 +143,8 @@ func (c *Controller) readHealth(ctx context.Context, actor client.Client, owner 
 	case err != nil:
 		return health.Result{Status: health.Unknown, Message: "cannot be read"}, err
 	}
-	result := health.Of(live)
-	c.health.keep(owner, id, live.GetResourceVersion(), result)
+	result := by.Judge(ctx, live)
+	c.health.keep(owner, id, judged{live.GetResourceVersion(), by.Key(), result})
 	return result, nil
 }
 

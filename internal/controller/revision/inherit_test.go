@@ -119,8 +119,8 @@ func TestTheWayBackIsToldWhenActivationBegins(t *testing.T) {
 		active *v1alpha1.InstanceRevision
 		want   *v1alpha1.ReturnReference
 	}{
-		"nothing is active":                                           {nil, nil},
-		"what is active was healthy":                                  {s.before, &v1alpha1.ReturnReference{Name: "app-2", UID: "2", Number: 2}},
+		"nothing is active":          {nil, nil},
+		"what is active was healthy": {s.before, &v1alpha1.ReturnReference{Name: "app-2", UID: "2", Number: 2}},
 		"what is active was never, so it is what was healthy before": {s.failed, &v1alpha1.ReturnReference{Name: "app-2", UID: "2", Number: 2}},
 	}
 	for name, tc := range tests {

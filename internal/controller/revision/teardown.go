@@ -247,6 +247,7 @@ func (c *Controller) release(ctx context.Context, w *work, reason, message strin
 	c.Watcher.Release(w.instance.UID)
 	c.Engine.Forget(owner(w.instance))
 	c.health.forget(w.instance.UID)
+	c.checks.Forget(w.instance.UID)
 	return ctrl.Result{}, nil
 }
 
