@@ -43,11 +43,6 @@ func (b *Broker) alive(c *crew) {
 		return
 	}
 	c.present = true
-	for _, e := range b.errands {
-		if e.key.id == c.id && e.key.parameters != "" && e.state == done {
-			b.drop(e) // what serves now may judge otherwise
-		}
-	}
 	b.tellAll(c)
 }
 
@@ -59,6 +54,11 @@ func (b *Broker) gone(c *crew) {
 			c.waiting[e.key.instance] = true
 		}
 		b.drop(e)
+	}
+	for _, e := range b.errands {
+		if e.key.id == c.id && e.key.parameters != "" {
+			b.drop(e) // what serves later may judge otherwise
+		}
 	}
 	b.tellAll(c)
 }

@@ -411,6 +411,9 @@ func TestParametersAreJudgedOnceForAllClasses(t *testing.T) {
 	}
 	// Another process may judge otherwise.
 	s.pass(grace + time.Second)
+	if err := validate(`{"b":1}`); !isNobody(err) {
+		t.Errorf("got %v", err)
+	}
 	s.poll(ann)
 	if err := validate(`{"b":1}`); !isPending(err) {
 		t.Errorf("got %v", err)
