@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -89,12 +90,16 @@ func approvedBefore(revision *v1alpha1.InstanceRevision) bool {
 	return approval.Allow(revision.Status.Decisions) && !is(revision, v1alpha1.ConditionDenied)
 }
 
-// sameEffect compares what an approver of a revision decides about.
-func sameEffect(a, b v1alpha1.InstanceRevisionSpec) bool {
-	return a.Instance == b.Instance && a.ManifestDigest == b.ManifestDigest && a.ContentDigest == b.ContentDigest &&
-		a.ConfigDigest == b.ConfigDigest && a.ProvisionerClassName == b.ProvisionerClassName && a.BundleName == b.BundleName &&
-		a.ServiceAccountName == b.ServiceAccountName && a.Adoption == b.Adoption && a.Prune == b.Prune &&
-		a.RecreateImmutable == b.RecreateImmutable && (a.OnFailure == "" || a.OnFailure == v1alpha1.OnFailureHold)
+// sameEffect compares what an approver of a revision decides about: all of its spec but which revision it is. A way back
+// of its own is none of that, since a rollback has none.
+func sameEffect(back, before v1alpha1.InstanceRevisionSpec) bool {
+	if back.OnFailure != "" {
+		return false
+	}
+	for _, spec := range []*v1alpha1.InstanceRevisionSpec{&back, &before} {
+		spec.Number, spec.RollbackOf, spec.InsteadOf, spec.OnFailure = 0, nil, nil, ""
+	}
+	return equality.Semantic.DeepEqual(back, before)
 }
 
 // withoutReturn says what is to be added to why a revision failed that cannot lead back.
