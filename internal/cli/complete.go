@@ -126,3 +126,16 @@ func (s *session) namesOf(ctx context.Context, names []string, start string) []s
 func startingWith(words []string, start string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, start) })
 }
+
+// completeFoldersAnd proposes folders, and names of objects of some kinds.
+func (s *session) completeFoldersAnd(names ...string) completer {
+	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if found := s.namesOf(cmd.Context(), names, start); len(found) > 0 {
+			return found, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+}

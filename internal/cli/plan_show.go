@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/opencontainers/go-digest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -115,17 +114,7 @@ func (s *session) readPlan(ctx context.Context, revision *v1alpha1.InstanceRevis
 // servedPlan reads the full plan by way of the content API, which takes no right
 // on Secrets.
 func (s *session) servedPlan(ctx context.Context, revision *v1alpha1.InstanceRevision) (*plan.Plan, error) {
-	api, err := s.contentAPI()
-	if err != nil {
-		return nil, err
-	}
-	api.namespace = revision.Namespace
-	body, err := api.get(ctx, contentv1.ResourceRevisions, revision.Name, contentv1.Diff, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close() //nolint:errcheck // it was only read
-	encoded, err := io.ReadAll(io.LimitReader(body, manifest.MaxBytes))
+	encoded, err := s.served(ctx, revision, contentv1.Diff, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -134,23 +123,13 @@ func (s *session) servedPlan(ctx context.Context, revision *v1alpha1.InstanceRev
 
 // objectsOf reads the manifests of a revision, as they would be approved.
 func (s *session) objectsOf(ctx context.Context, revision *v1alpha1.InstanceRevision) (func(ownership.ID) *unstructured.Unstructured, error) {
-	cluster, err := s.client()
-	if err != nil {
-		return nil, err
-	}
-	encoded, err := manifest.LoadVerified(ctx, cluster, revision.Namespace, revision.Name, digest.Digest(revision.Spec.ManifestDigest))
-	if err != nil {
-		return nil, err
-	}
-	set, err := manifest.Decode(encoded)
+	set, err := s.manifestsOf(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
 	objects := map[ownership.ID]*unstructured.Unstructured{}
-	for _, phase := range set.Phases {
-		for _, object := range phase.Objects {
-			objects[ownership.IDOf(object)] = object
-		}
+	for _, object := range set.Objects() {
+		objects[ownership.IDOf(object)] = object
 	}
 	return func(id ownership.ID) *unstructured.Unstructured { return objects[id] }, nil
 }
