@@ -18,6 +18,7 @@ type instanceFlags struct {
 	bundle   string
 	account  string
 	config   string
+	parts    []string // --config-from
 	adoption string
 	deadline time.Duration
 	history  int32
@@ -31,6 +32,7 @@ func (f *instanceFlags) addTo(cmd *cobra.Command, s *session) {
 	flags.StringVar(&f.bundle, "bundle", "", "Bundle in the same namespace, instead of --image")
 	flags.StringVar(&f.account, "service-account", "", "Service account as which everything is done; the class's default if not set")
 	flags.StringVar(&f.config, "config", "", "YAML or JSON file with configuration for the provisioner; - for standard input")
+	flags.StringArrayVar(&f.parts, "config-from", nil, "Part of the configuration: configmap/NAME[:KEY][=TARGETPATH] or secret/...; can be given several times: fields of later ones, and last those of --config, replace those of earlier ones; \"\" for none")
 	flags.StringVar(&f.adoption, "adoption", string(v1alpha1.AdoptNever), "Objects that exist already: Never take them, take Unowned ones, or take them by Force")
 	flags.DurationVar(&f.deadline, "progress-deadline", defaultTimeout, "Time to become active and healthy before a revision counts as failed")
 	flags.Int32Var(&f.history, "history", 10, "Number of past revisions that are kept")
@@ -59,6 +61,9 @@ func (f *instanceFlags) check(cmd *cobra.Command) error {
 	if f.bundle != "" && (given("class") || given("insecure") || given("pull-secret")) {
 		return usagef(cmd, "--class, --insecure and --pull-secret belong to --image: a bundle has its own")
 	}
+	if _, err := configFrom(f.parts); err != nil {
+		return err
+	}
 	return oneOf(cmd, "adoption", f.adoption, adoptions()...)
 }
 
@@ -83,6 +88,13 @@ func (f *instanceFlags) apply(s *session, flags *pflag.FlagSet, spec *v1alpha1.B
 	}
 	if given("history") {
 		spec.RevisionHistoryLimit = &f.history
+	}
+	if given("config-from") {
+		parts, err := configFrom(f.parts)
+		if err != nil {
+			return err
+		}
+		spec.ConfigFrom = parts
 	}
 	if !given("config") {
 		return nil

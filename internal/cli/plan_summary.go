@@ -42,6 +42,9 @@ func planHead(revision *v1alpha1.InstanceRevision, painter paint.Painter) string
 	if signatures := revision.Status.Plan.Signatures; len(signatures) > 0 {
 		head += "Signed: " + verdictText(&v1alpha1.BundleVerification{Verdicts: signatures}) + "\n"
 	}
+	for _, line := range revision.Status.Varies {
+		head += painter.Busy("Comes out differently each time: ") + paint.Clean(line) + "\n"
+	}
 	if counts := plan.CountsIn(revision.Status.Plan); counts.Add+counts.Change+counts.Unchanged+counts.Conflict+counts.Problems == 0 {
 		head += fmt.Sprintf("No objects: what is approved is the content %s, which is there to be read.\n", revision.Spec.ContentDigest)
 	}

@@ -23,6 +23,7 @@ func (d *sheet) instance(instance *v1alpha1.BundleInstance) {
 		"State", d.state(state.OfInstance(instance)),
 		"Content", instanceContent(instance),
 		"Bundle", status.BundleName,
+		"Configuration", configText(spec),
 		"Service account", cmp.Or(spec.ServiceAccountName, "the class's default"),
 		"Active", referenceText(status.Active, status.Objects),
 		"Pending", referenceText(status.Pending, nil),
@@ -104,9 +105,28 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 		"Objects", objects,
 		"Drift", drift,
 		"Notes", paint.Clean(strings.Join(strings.Fields(status.Notes), " ")),
+		"Provisional", provisionalText(status.ProvisionalFor),
 		"Created", d.created(revision.CreationTimestamp),
 	)
+	d.list("Comes out differently each time", status.Varies)
 	d.conditions(status.Conditions)
+}
+
+// provisionalText says that a revision may be rendered anew.
+func provisionalText(facts v1alpha1.Digest) string {
+	if facts == "" {
+		return ""
+	}
+	return "it was rendered before all that it depends on was ready; if the cluster serves other APIs by then, it is rendered anew"
+}
+
+// list writes a title and lines under it; nothing if there are none.
+func (d *sheet) list(title string, lines []string) {
+	shown := table.Table{}
+	for _, line := range lines {
+		shown.Add(paint.Clean(line))
+	}
+	d.section(title, shown)
 }
 
 func (d *sheet) bundle(bundle *v1alpha1.Bundle) {

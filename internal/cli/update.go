@@ -50,7 +50,7 @@ or strategy makes a new revision, which waits for its own approval while the old
 
 func (v *updateVerb) checkFlags(cmd *cobra.Command) error {
 	changing := []string{
-		"image", "insecure", "pull-secret", "class", "bundle", "service-account", "config", "adoption",
+		"image", "insecure", "pull-secret", "class", "bundle", "service-account", "config", "config-from", "adoption",
 		"progress-deadline", "history", "prune", "recreate-immutable", "suspend",
 	}
 	if !slices.ContainsFunc(changing, cmd.Flags().Changed) {
