@@ -53,11 +53,21 @@ type Request struct {
 	Revision int64
 	// Upgrade says that a revision of the instance has been active before.
 	Upgrade bool
+	// Origins say where the parts of the content came from, in the order of the bundle's sources; nil where that is not
+	// known, as in "rukpak render" and in programs of their own.
+	Origins []Origin
 	// Cluster says what the cluster is like.
 	Cluster Cluster
 	// Reader reads the cluster as the instance's service account. It is nil where there is no cluster, as in
 	// "rukpak render"; then nothing is found.
 	Reader Reader
+}
+
+// Origin is where a part of the content came from.
+type Origin struct {
+	Path string // folder of the content that it was put into; "" is the root
+	Kind string // field of the source in the bundle, such as "oci" or "git"
+	Ref  string // what it was resolved to, by digest, without credentials, such as "registry.example/app@sha256:..."
 }
 
 // Result is what a request renders to.

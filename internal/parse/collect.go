@@ -39,6 +39,9 @@ type Objects struct {
 	Skipped  []string // files with Kustomizations
 	Repeated []string // places of keys that are set twice to one value
 
+	// Aside, if it is set, is shown every document that is a mapping, and takes those that are no objects.
+	Aside func(at Place, fields map[string]any) (taken bool)
+
 	reader    string // ID of the provisioner that reads, for messages
 	namespace string // of the instance
 	seen      map[identity]Place
@@ -106,6 +109,9 @@ func (c *Objects) addDocument(file string, doc Document) {
 	fields, ok := doc.Value.(map[string]any)
 	if !ok {
 		c.refuse(Place{file, doc.Line}, "", "is %s, not an object", provisioner.TypeName(doc.Value))
+		return
+	}
+	if c.Aside != nil && c.Aside(Place{file, doc.Line}, fields) {
 		return
 	}
 	c.add(Place{file, doc.Line}, fields, doc.items, 0)

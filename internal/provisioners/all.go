@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"rukpak.io/rukpak/internal/provisioners/helm"
+	"rukpak.io/rukpak/internal/provisioners/imgpkg"
 	"rukpak.io/rukpak/internal/provisioners/kustomize"
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/raw"
@@ -22,6 +23,7 @@ import (
 func All() []provisioner.Provisioner {
 	return []provisioner.Provisioner{
 		helm.New(),
+		imgpkg.New(),
 		kustomize.New(),
 		plain.New(),
 		raw.New(),

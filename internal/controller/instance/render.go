@@ -125,6 +125,7 @@ func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisi
 		Config:     w.config,
 		Revision:   w.instance.Status.LastRevision + 1,
 		Upgrade:    slices.ContainsFunc(w.revisions, wasActive),
+		Origins:    originsOf(w.bundle),
 		Cluster:    facts,
 		Reader:     accountReader{cluster.Reader(as), w.account},
 	})
