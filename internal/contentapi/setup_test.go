@@ -31,6 +31,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/internal/testenv"
 	"rukpak.io/rukpak/internal/testenv/assets"
 	"rukpak.io/rukpak/internal/testenv/process"
@@ -61,6 +62,7 @@ type harness struct {
 	dir     string // of the store
 	client  client.Client
 	server  *Server
+	jobs    *remote.Broker
 	address string // to reach the server directly
 
 	mu   sync.Mutex
@@ -111,10 +113,12 @@ func (h *harness) run(env *testenv.Env) (err error) {
 	if err != nil {
 		return err
 	}
+	h.jobs = remote.New(remote.Options{Own: []string{"plain.rukpak.io"}, Log: logr.Discard()})
+	go func() { _ = h.jobs.Start(ctx) }()
 	h.server, err = New(Config{
 		Address: h.address, API: kubernetes.NewForConfigOrDie(env.Config()), Client: h.client, Live: h.client,
 		Contents: h.store, Lost: h.tellLost, Metrics: counted, Log: logr.Discard(),
-		Limits: unpack.Limits{CompressedBytes: uploadLimit},
+		Jobs: h.jobs, Limits: unpack.Limits{CompressedBytes: uploadLimit},
 	})
 	if err != nil {
 		return err
