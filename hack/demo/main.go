@@ -89,6 +89,8 @@ The environment stays up until you press Ctrl-C. In another terminal:
   rukpak push examples/notes/v1 --insecure $REGISTRY/try/notes:v1
   rukpak run $REGISTRY/try/notes:v1 --help
 
+A provisioner of your own serves this cluster with the same KUBECONFIG: docs/provisioners/write-your-own.md, examples/jsonnet.
+
 The manager's log is %s
 `, env.Cluster.Kubeconfig(), env.Dir, env.Registry.Host(), env.ManagerLog())
 }

@@ -227,3 +227,16 @@ func (s *stranger) mayNothingElse() {
 		}
 	}
 }
+
+// The example is a module of its own, which `go test ./...` does not reach.
+func TestTheExampleOfAProvisionerPassesItsOwnTests(t *testing.T) {
+	root, err := assets.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := exec.CommandContext(t.Context(), "go", "test", "./...")
+	test.Dir = filepath.Join(root, "examples", "jsonnet")
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
