@@ -110,10 +110,10 @@ func (w *watch) sized() template.FuncMap {
 			return strings.Repeat(of, count), nil
 		},
 		"indent": func(spaces int, of string) (string, error) {
-			return fallible(pad(spaces, of), func() string { return indent(spaces, of) })
+			return w.count(fallible(pad(spaces, of), func() string { return indent(spaces, of) }))
 		},
 		"nindent": func(spaces int, of string) (string, error) {
-			return fallible(pad(spaces, of), func() string { return "\n" + indent(spaces, of) })
+			return w.count(fallible(pad(spaces, of), func() string { return "\n" + indent(spaces, of) }))
 		},
 		"replace": func(old, with, of string) (string, error) {
 			return fallible(text(strings.Count(of, old), len(with)), func() string { return strings.ReplaceAll(of, old, with) })
@@ -181,6 +181,9 @@ func (w *watch) writers() template.FuncMap {
 			text, err := write(value)
 			if err != nil && hide {
 				return "", nil // as Helm has it
+			}
+			if err == nil {
+				err = w.write(3 * len(text)) // to encode takes longer than to copy
 			}
 			return w.count(text, err)
 		}

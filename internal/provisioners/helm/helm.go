@@ -41,16 +41,17 @@ const (
 	maxObjects = 50_000         //
 	maxFaults  = 20             // that are told at once
 	maxNotes   = 4096           // bytes
-	maxSteps   = 2_000_000      // turns of loops and uses of named templates, and the like for what is dear
+	maxSteps   = 500_000        // a turn of a loop is one, the use of a named template is entering, a key or a password is dear
 	maxCalls   = 1_000          // templates that are running one inside another
 	maxNesting = 500            // blocks one inside another in a template
-	maxWritten = 256 << 20      // bytes, each as often as it is handed from one template to another
+	maxWritten = 128 << 20      // bytes, each as often as it is handed from one template to another
 	maxText    = 16 << 20       // bytes of one text, and of what one template renders
 	maxOutput  = 64 << 20       // bytes that all templates render
 	maxList    = 1_000_000      // numbers that a function lists
 	maxParts   = 1_000_000      // values in a value that is written as text
 	maxInside  = 1_000          // values one inside another in such a value
-	dear       = maxSteps / 100 // steps that a key or a password is worth
+	entering   = 5              // steps
+	dear       = maxSteps / 100 // steps
 )
 
 // Provisioner renders charts. It keeps nothing between calls.

@@ -57,7 +57,7 @@ func (w *watch) file() string {
 func (w *watch) step(count int) error {
 	w.steps += count
 	if w.steps > maxSteps {
-		return w.tooMuch("the templates of the chart do not end: they took %d steps, which are turns of loops and uses of named templates", maxSteps)
+		return w.tooMuch("the templates of the chart do not end: they took %d steps, of which a turn of a loop is one and the use of a named template %d", maxSteps, entering)
 	}
 	if err := w.ctx.Err(); err != nil {
 		return w.stop(err)
@@ -82,7 +82,7 @@ func (w *watch) enter(number, length int) (string, error) {
 	if len(w.running) > maxCalls {
 		return "", w.tooMuch("more than %d templates run one inside another: does one include itself?", maxCalls)
 	}
-	if err := w.step(1); err != nil {
+	if err := w.step(entering); err != nil {
 		return "", err
 	}
 	return "", w.write(length)
