@@ -75,21 +75,27 @@ func (c *resultCheck) phase(p Phase) {
 			c.breaks("phase %q: object %d of it is nil", p.Name, i)
 			continue
 		}
-		if err := plainJSON(object.Object); err != nil {
-			c.breaks("phase %q: %s: %w", p.Name, Describe(object.Object), err)
-			continue
-		}
-		if fault := Check(object.Object); fault != "" {
-			c.breaks("phase %q: %s: %s", p.Name, Describe(object.Object), fault)
-			continue
-		}
-		id := idOf(object)
-		again, twice := c.seen[id]
-		if here[id] || twice && !(again && len(p.On) > 0) {
-			c.breaks("phase %q: %s is there twice", p.Name, Describe(object.Object))
-		}
-		here[id], c.seen[id] = true, len(p.On) > 0
+		c.object(p, object, here)
 	}
+}
+
+// object checks one object. here are those before it in its phase.
+func (c *resultCheck) object(p Phase, object *unstructured.Unstructured, here map[resultID]bool) {
+	if err := plainJSON(object.Object); err != nil {
+		c.breaks("phase %q: %s: %w", p.Name, Describe(object.Object), err)
+		return
+	}
+	if fault := Check(object.Object); fault != "" {
+		c.breaks("phase %q: %s: %s", p.Name, Describe(object.Object), fault)
+		return
+	}
+	id := idOf(object)
+	isTask := len(p.On) > 0
+	wasTask, twice := c.seen[id]
+	if here[id] || twice && !(wasTask && isTask) {
+		c.breaks("phase %q: %s is there twice", p.Name, Describe(object.Object))
+	}
+	here[id], c.seen[id] = true, isTask
 }
 
 func idOf(object *unstructured.Unstructured) resultID {
