@@ -51,7 +51,7 @@ type resultCheck struct {
 func (c *resultCheck) breaks(format string, args ...any) {
 	switch len(c.faults) {
 	case maxBreaks:
-		c.faults = append(c.faults, errors.New("..."))
+		c.faults = append(c.faults, errors.New("and more"))
 	case maxBreaks + 1:
 	default:
 		c.faults = append(c.faults, fmt.Errorf(format, args...))

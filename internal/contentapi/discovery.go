@@ -59,12 +59,9 @@ func resources() metav1.APIResourceList {
 			of(contentv1.ResourceRevisions, contentv1.Diff, "Plan", "get"),
 		},
 	}
-	for _, sub := range []metav1.APIResource{
-		{Name: contentv1.ResourceProvisioners + "/" + contentv1.Work, Kind: "Job", Verbs: metav1.Verbs{"create", "get"}},
-		{Name: contentv1.ResourceProvisioners + "/" + contentv1.Read, Kind: "ReadAnswer", Verbs: metav1.Verbs{"create"}},
-	} {
-		list.APIResources = append(list.APIResources, sub)
-	}
+	list.APIResources = append(list.APIResources,
+		metav1.APIResource{Name: contentv1.ResourceProvisioners + "/" + contentv1.Work, Kind: "Job", Verbs: metav1.Verbs{"create", "get"}},
+		metav1.APIResource{Name: contentv1.ResourceProvisioners + "/" + contentv1.Read, Kind: "ReadAnswer", Verbs: metav1.Verbs{"create"}})
 	for i := 1; i < len(list.APIResources); i++ {
 		list.APIResources[i].SingularName = ""
 	}

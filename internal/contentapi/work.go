@@ -198,8 +198,10 @@ func read(ctx context.Context, reader provisioner.Reader, asked contentv1.ReadRe
 
 // workFault gives errors of the broker their codes.
 func workFault(err error) error {
-	code, reason, after := http.StatusInternalServerError, metav1.StatusReasonInternalError, int32(0)
 	var (
+		code     int32
+		reason   metav1.StatusReason
+		after    int32
 		gone     *remote.GoneError
 		own      *remote.OwnError
 		busy     *remote.BusyError
@@ -220,7 +222,7 @@ func workFault(err error) error {
 	default:
 		return err
 	}
-	status := metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: err.Error()} //nolint:gosec // a status fits
+	status := metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: err.Error()}
 	if after > 0 {
 		status.Details = &metav1.StatusDetails{RetryAfterSeconds: after}
 	}
