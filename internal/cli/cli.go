@@ -137,7 +137,7 @@ func (s *session) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.uploadCommand(), s.createCommand(), s.updateCommand(), s.deleteCommand())
+	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.uploadCommand(), s.createCommand(), s.updateCommand(), s.adoptCommand(), s.deleteCommand())
 	add(groupDecide, s.planCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand())
 	add(groupLook, s.renderCommand(), s.imagesCommand(), s.getCommand(), s.describeCommand(), s.treeCommand(), s.historyCommand(), s.waitCommand(), s.testCommand(),
 		s.lsCommand(), s.catCommand(), s.exportCommand(), s.diffCommand())

@@ -50,7 +50,7 @@ func (v *runVerb) ensureClass(ctx context.Context) error {
 	return nil
 }
 
-func (v *runVerb) classNamed(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
+func (v *session) classNamed(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
 	cluster, err := v.client()
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:      os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireUniqueNames: true,
 		Setup:              func(script *testscript.Env) error { return prepare(script, env) },
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "expand": expand},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "expand": expand, "helminstall": helmInstall},
 	})
 }
 
