@@ -263,6 +263,14 @@ type Strategy struct {
 	// +kubebuilder:default=Never
 	Adoption Adoption `json:"adoption,omitempty"`
 
+	// crdUpgrade overrides the policy of the class for findings about
+	// CustomResourceDefinitions: the rules that it lists, or all if it has a
+	// default. To set or change it, a user must hold the verb
+	// "overridecrdupgrade" on the class that bundle names, or on all classes
+	// if it names none.
+	// +optional
+	CRDUpgrade *CRDUpgradePolicy `json:"crdUpgrade,omitempty"`
+
 	// prune removes objects that a new revision no longer has. The default is true.
 	// +optional
 	// +kubebuilder:default=true

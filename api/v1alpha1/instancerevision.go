@@ -50,6 +50,9 @@ type InstanceRevisionSpec struct {
 	ServiceAccountName string `json:"serviceAccountName"`
 	// adoption, as in the instance's strategy when this revision was made.
 	Adoption Adoption `json:"adoption"`
+	// crdUpgrade, as in the instance's strategy when this revision was made.
+	// +optional
+	CRDUpgrade *CRDUpgradePolicy `json:"crdUpgrade,omitempty"`
 	// prune, as in the instance's strategy when this revision was made.
 	Prune bool `json:"prune"`
 	// recreateImmutable, as in the instance's strategy when this revision was made.

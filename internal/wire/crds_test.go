@@ -59,6 +59,13 @@ func TestPolicyOfAClass(t *testing.T) {
 	class := func(name string, policy *v1alpha1.CRDUpgradePolicy) *v1alpha1.ProvisionerClass {
 		return &v1alpha1.ProvisionerClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ProvisionerClassSpec{CRDUpgrade: policy}}
 	}
+	over := func(others, rule, action string) *v1alpha1.CRDUpgradePolicy {
+		policy := &v1alpha1.CRDUpgradePolicy{Default: v1alpha1.CRDAction(others)}
+		if rule != "" {
+			policy.Rules = []v1alpha1.CRDRulePolicy{{Rule: v1alpha1.CRDRule(rule), Action: v1alpha1.CRDAction(action)}}
+		}
+		return policy
+	}
 	p := &planner{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		class("plain", nil),
 		class("lenient", &v1alpha1.CRDUpgradePolicy{Default: v1alpha1.CRDWarn, Rules: []v1alpha1.CRDRulePolicy{{Rule: "type", Action: v1alpha1.CRDBlock}}}),
@@ -68,12 +75,18 @@ func TestPolicyOfAClass(t *testing.T) {
 		class, want string
 		broken      string
 		rollback    bool
+		over        *v1alpha1.CRDUpgradePolicy
 	}{
-		{"plain", "Block Block", "", false}, {"gone", "Block Block", "", false}, {"lenient", "Block Warn", "", false},
-		{"plain", "Warn Warn", "", true}, {"gone", "Warn Warn", "", true}, {"lenient", "Block Warn", "", true},
-		{"older", "", `ProvisionerClass "older": spec.crdUpgrade: unknown rule "later": known are scope,`, false},
+		{"plain", "Block Block", "", false, nil}, {"gone", "Block Block", "", false, nil}, {"lenient", "Block Warn", "", false, nil},
+		{"plain", "Warn Warn", "", true, nil}, {"gone", "Warn Warn", "", true, nil}, {"lenient", "Block Warn", "", true, nil},
+		{"older", "", `ProvisionerClass "older": spec.crdUpgrade: unknown rule "later": known are scope,`, false, nil},
+		{"plain", "Warn Block", "", false, over("", "type", "Warn")}, {"lenient", "Allow Warn", "", false, over("", "type", "Allow")},
+		{"lenient", "Allow Allow", "", false, over("Allow", "", "")}, {"plain", "Warn Block", "", true, over("", "enum", "Block")},
 	} {
 		of := &v1alpha1.InstanceRevision{Spec: v1alpha1.InstanceRevisionSpec{ProvisionerClassName: test.class}}
+		if test.over != nil {
+			of.Spec.CRDUpgrade = test.over
+		}
 		if test.rollback {
 			of.Spec.RollbackOf = new(int64(1))
 		}

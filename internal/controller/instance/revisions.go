@@ -166,6 +166,7 @@ func (c *Controller) newSpec(w *work, manifest, config v1alpha1.Digest) v1alpha1
 		Adoption:             adoption(w.instance),
 		Prune:                prunes(w.instance),
 		RecreateImmutable:    w.instance.Spec.Strategy.RecreateImmutable,
+		CRDUpgrade:           w.instance.Spec.Strategy.CRDUpgrade,
 	}
 }
 
