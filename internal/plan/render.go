@@ -101,25 +101,7 @@ func (r *renderer) change(change Change) {
 	if change.Recreated {
 		sign = "-/+"
 	}
-	var remarks []string
-	if change.Adopted {
-		remarks = append(remarks, "taken over")
-	}
-	if change.After != "" {
-		remarks = append(remarks, "after "+change.After)
-	}
-	if change.Unchecked {
-		remarks = append(remarks, "not checked by the API server")
-	}
-	switch change.Action {
-	case Keep:
-		remarks = append(remarks, "kept")
-	case Run:
-		remarks = append(remarks, "task of phase "+change.Phase)
-	}
-	if change.Note != "" {
-		remarks = append(remarks, change.Note)
-	}
+	remarks := remarksOf(change)
 	title := sign + " " + change.ID().String()
 	if len(remarks) > 0 {
 		title += " (" + strings.Join(remarks, "; ") + ")"
@@ -140,6 +122,30 @@ func (r *renderer) change(change Change) {
 			r.manifest(object)
 		}
 	}
+}
+
+// remarksOf are what there is to say of a change beside its name.
+func remarksOf(change Change) []string {
+	var remarks []string
+	if change.Adopted {
+		remarks = append(remarks, "taken over")
+	}
+	if change.After != "" {
+		remarks = append(remarks, "after "+change.After)
+	}
+	if change.Unchecked {
+		remarks = append(remarks, "not checked by the API server")
+	}
+	switch change.Action {
+	case Keep:
+		remarks = append(remarks, "kept")
+	case Run:
+		remarks = append(remarks, "task of phase "+change.Phase)
+	}
+	if change.Note != "" {
+		remarks = append(remarks, change.Note)
+	}
+	return remarks
 }
 
 func (r *renderer) manifest(object *unstructured.Unstructured) {

@@ -56,13 +56,8 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	wanted := func(r *v1alpha1.InstanceRevision) bool {
 		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
 	}
-	if done, err := c.comeBack(ctx, w, wanted); err != nil || done {
+	if done, err := c.atRest(ctx, w, wanted); err != nil || done {
 		return err
-	}
-	if wanted(w.current) {
-		if done, err := c.rendered(ctx, w); err != nil || done {
-			return err
-		}
 	}
 	if active := activeOf(w.revisions); wanted(active) && w.current.Status.ActivatedAt == nil {
 		return c.withdraw(ctx, w, active)
@@ -77,6 +72,14 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	spec := c.newSpec(w, rendered.digest, config)
 	spec.ContentDigest, spec.BundleName, spec.OnFailure = content, w.bundle.Name, onFailure(w.instance)
 	return c.createRevision(ctx, w, spec, rendered)
+}
+
+// atRest reports whether no revision is to be made: the newest is the wanted one, or there in place of that.
+func (c *Controller) atRest(ctx context.Context, w *work, wanted func(*v1alpha1.InstanceRevision) bool) (bool, error) {
+	if done, err := c.comeBack(ctx, w, wanted); err != nil || done || !wanted(w.current) {
+		return done, err
+	}
+	return c.rendered(ctx, w)
 }
 
 // rendered reports whether the newest revision, which is the wanted one, has its manifests. What has them is not rendered
