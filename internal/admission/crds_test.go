@@ -10,7 +10,9 @@ func TestRelaxingTheRulesAboutDefinitionsNeedsAVerbOnTheClass(t *testing.T) {
 	user, acting := writer(t, env, namespace)
 	grant(t, env, user, use("mine"), use("other"), right{"overridecrdupgrade", "rukpak.io", "provisionerclasses", "", "mine"})
 	const denied = `may not set spec.strategy.crdUpgrade: leave it to the class, or grant the verb "overridecrdupgrade" on `
-	relaxed := func(action string) string { return `strategy: {crdUpgrade: {rules: [{rule: type, action: ` + action + `}]}}` }
+	relaxed := func(action string) string {
+		return `strategy: {crdUpgrade: {rules: [{rule: type, action: ` + action + `}]}}`
+	}
 	patch := func(action string) string {
 		return `{"spec":{"strategy":{"crdUpgrade":{"rules":[{"rule":"type","action":"` + action + `"}]}}}}`
 	}

@@ -50,14 +50,14 @@ func (v *runVerb) ensureClass(ctx context.Context) error {
 	return nil
 }
 
-func (v *session) classNamed(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
-	cluster, err := v.client()
+func (s *session) classNamed(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
+	cluster, err := s.client()
 	if err != nil {
 		return nil, err
 	}
 	class := &v1alpha1.ProvisionerClass{}
 	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
-		return nil, v.missing(err, "class", name, "")
+		return nil, s.missing(err, "class", name, "")
 	}
 	return class, nil
 }

@@ -27,14 +27,20 @@ func (c *call) manifests() error { return c.objects(false) }
 // secretManifests answers with all of them, as they would be applied.
 func (c *call) secretManifests() error { return c.objects(true) }
 
-func (c *call) objects(secrets bool) error {
-	format := c.r.URL.Query().Get("format")
+func checkFormat(format string, secrets bool) error {
 	switch {
 	case format == "", format == "json", format == "yaml", format == "stored" && secrets:
+		return nil
 	case format == "stored":
 		return apierrors.NewBadRequest("format=stored gives the very bytes that were approved, Secrets and all: only secretmanifests has it")
-	default:
-		return apierrors.NewBadRequest(fmt.Sprintf("format=%q is none; there are json, yaml and, of secretmanifests, stored", format))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("format=%q is none; there are json, yaml and, of secretmanifests, stored", format))
+}
+
+func (c *call) objects(secrets bool) error {
+	format := c.r.URL.Query().Get("format")
+	if err := checkFormat(format, secrets); err != nil {
+		return err
 	}
 	revision, err := c.revision()
 	if err != nil {

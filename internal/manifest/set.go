@@ -122,9 +122,23 @@ func tooLarge(size int) error {
 
 // check finds what makes a set ambiguous or dangerous to activate.
 func (s Set) check() error {
+	seen, faults := s.identities()
+	if s.Content != "" {
+		if err := s.Content.Validate(); err != nil || seen+len(faults) > 0 {
+			return &provisioner.InputError{Reason: fmt.Sprintf("it stands for the content %q alone, and has objects all the same", s.Content)}
+		}
+		return nil
+	}
+	if seen == 0 && len(faults) == 0 {
+		return &provisioner.InputError{Reason: "there is no object in it; activating nothing would remove all that is there"}
+	}
+	return provisioner.Join(faults)
+}
+
+// identities counts the objects by identity, and finds those that have none or another's.
+func (s Set) identities() (count int, faults []*provisioner.InputError) {
 	seen := map[ownership.ID]string{}
 	task := map[ownership.ID]bool{}
-	var faults []*provisioner.InputError
 	for _, phase := range s.Phases {
 		for _, object := range phase.Objects {
 			id := ownership.IDOf(object)
@@ -145,16 +159,7 @@ func (s Set) check() error {
 			}
 		}
 	}
-	if s.Content != "" {
-		if err := s.Content.Validate(); err != nil || len(seen)+len(faults) > 0 {
-			return &provisioner.InputError{Reason: fmt.Sprintf("it stands for the content %q alone, and has objects all the same", s.Content)}
-		}
-		return nil
-	}
-	if len(seen) == 0 && len(faults) == 0 {
-		return &provisioner.InputError{Reason: "there is no object in it; activating nothing would remove all that is there"}
-	}
-	return provisioner.Join(faults)
+	return len(seen), faults
 }
 
 // ErrFormat is wrapped by Decode when the bytes are not of the format that it reads.

@@ -35,8 +35,17 @@ func Read(secrets typedv1.SecretInterface, name string) (*release.Release, error
 	if err != nil {
 		return nil, err
 	}
-	var deployed *release.Release
+	versions := make([]any, 0, len(found))
 	for _, one := range found {
+		versions = append(versions, one)
+	}
+	return deployedOf(versions)
+}
+
+// deployedOf gives the newest version that is deployed.
+func deployedOf(versions []any) (*release.Release, error) {
+	var deployed *release.Release
+	for _, one := range versions {
 		version, ok := one.(*release.Release)
 		switch {
 		case !ok || version.Info == nil || version.Chart == nil || version.Chart.Metadata == nil:

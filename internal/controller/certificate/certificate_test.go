@@ -41,7 +41,7 @@ func TestRealWebhookServerIsTrusted(t *testing.T) {
 	s.objects(service, configuration(server.port, "one", "two"), definition(server.port))
 	s.apply()
 	t.Logf("a second time the engine writes %q", s.apply()) // it gives up what the API server filled in on creation
-	const old = 61 * 24 * time.Hour // more than two thirds of the lifetime
+	const old = 61 * 24 * time.Hour                         // more than two thirds of the lifetime
 	s.restart(-old)
 	result, err := s.reconcile()
 	s.must(err)

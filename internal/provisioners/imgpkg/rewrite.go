@@ -85,7 +85,7 @@ func (r *rewriter) text(at parse.Placed, text string, path []any, rules []search
 		}
 		switch how := rule.UpdateStrategy; {
 		case how == nil || how.EntireValue != nil:
-			return r.image(at, text, rule)
+			return r.image(text)
 		case how.None != nil:
 			return text
 		case how.JSON != nil:
@@ -93,7 +93,7 @@ func (r *rewriter) text(at parse.Placed, text string, path []any, rules []search
 		case how.YAML != nil:
 			return r.nested(at, text, path, how.YAML.SearchRules, yaml.Marshal)
 		default:
-			return r.image(at, text, rule)
+			return r.image(text)
 		}
 	}
 	return text
@@ -126,7 +126,7 @@ func (r *rewriter) nested(at parse.Placed, text string, path []any, rules []sear
 }
 
 // image gives what a reference becomes.
-func (r *rewriter) image(_ parse.Placed, text string, rule searchRule) string {
+func (r *rewriter) image(text string) string {
 	if overridden, is := r.exact[text]; is {
 		text = overridden
 	}

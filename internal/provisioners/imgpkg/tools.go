@@ -95,6 +95,19 @@ func (t *tools) fault(at parse.Place, form string, args ...any) {
 	t.faults = append(t.faults, &provisioner.InputError{File: at.File, Line: at.Line, Reason: fmt.Sprintf(form, args...)})
 }
 
+// decodeKbld is strict: what is mistyped would not be done.
+func decodeKbld(fields map[string]any) (config kbldConfig, err error) {
+	encoded, err := json.Marshal(fields)
+	if err != nil {
+		return config, err
+	}
+	strict, err := kjson.UnmarshalStrict(encoded, &config)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	return config, err
+}
+
 // kbld takes rules and overrides. What needs a registry or a build is refused.
 func (t *tools) kbld(at parse.Place, kind string, fields map[string]any) {
 	switch kind {
@@ -103,14 +116,7 @@ func (t *tools) kbld(at parse.Place, kind string, fields map[string]any) {
 		t.fault(at, "%s of kbld builds or moves images, which is not done here: run kbld before the bundle is pushed, and leave it out", kind)
 		return
 	}
-	var config kbldConfig
-	encoded, err := json.Marshal(fields)
-	if err == nil {
-		var strict []error
-		if strict, err = kjson.UnmarshalStrict(encoded, &config); err == nil && len(strict) > 0 {
-			err = strict[0]
-		}
-	}
+	config, err := decodeKbld(fields)
 	switch {
 	case err != nil:
 		t.fault(at, "%s of kbld: %s", kind, strings.TrimPrefix(err.Error(), "json: "))

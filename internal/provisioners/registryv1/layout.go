@@ -302,9 +302,14 @@ func (l *layout) choose(want choice) (root, error) {
 	case want.Version == "":
 		return root{}, refuse("config", "the content holds %d bundles: set version to one of %s", len(l.roots), l.versions())
 	}
+	return l.named(want.Version, asked)
+}
+
+// named gives the bundle of a version, of a ClusterServiceVersion or in a folder of that name.
+func (l *layout) named(version, asked string) (root, error) {
 	var found []root
 	for _, one := range l.roots {
-		if want.Version == one.version || want.Version == one.name || want.Version == path.Base(one.folder) {
+		if version == one.version || version == one.name || version == path.Base(one.folder) {
 			found = append(found, one)
 		}
 	}
@@ -312,10 +317,10 @@ func (l *layout) choose(want choice) (root, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return root{}, refuse("config", "%s: there is no bundle %q: there are %s", asked, want.Version, l.versions())
+		return root{}, refuse("config", "%s: there is no bundle %q: there are %s", asked, version, l.versions())
 	}
 	return root{}, refuse("config", "%s: there are several bundles %q, in %s and %s: give the name of the ClusterServiceVersion, or remove one",
-		asked, want.Version, found[0].folder, found[1].folder)
+		asked, version, found[0].folder, found[1].folder)
 }
 
 func (l *layout) versions() string {
