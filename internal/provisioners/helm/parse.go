@@ -83,14 +83,15 @@ func (n numbers) whole(value int64) any {
 	return float64(value)
 }
 
-// asNumber makes whole numbers of those that JSON writes as such.
+// asNumber makes whole numbers of those that JSON writes as such, in as few digits as tell them apart.
 func (n numbers) asNumber(value float64) (any, error) {
-	const most = 1 << 63
-	switch {
-	case math.IsNaN(value) || math.IsInf(value, 0):
+	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil, fmt.Errorf("%v is no number of JSON", value)
-	case bool(n) && value == math.Trunc(value) && value >= -most && value < most:
-		return int64(value), nil
+	}
+	if bool(n) && value == math.Trunc(value) {
+		if whole, err := strconv.ParseInt(strconv.FormatFloat(value, 'f', -1, 64), 10, 64); err == nil {
+			return whole, nil
+		}
 	}
 	return value, nil
 }
@@ -112,6 +113,9 @@ func (n numbers) asObject(fields map[any]any) (map[string]any, error) {
 	return object, nil
 }
 
+// specialNumbers are how YAML writes what is no number.
+var specialNumbers = map[string]string{"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}
+
 // asName makes the text of a key that is none.
 func asName(key any) (string, error) {
 	switch key := key.(type) {
@@ -122,9 +126,11 @@ func asName(key any) (string, error) {
 	case int64:
 		return strconv.FormatInt(key, 10), nil
 	case float64:
-		if !math.IsNaN(key) && !math.IsInf(key, 0) {
-			return strconv.FormatFloat(key, 'g', -1, 32), nil
+		text := strconv.FormatFloat(key, 'g', -1, 32) // as the library of Kubernetes has it
+		if special, found := specialNumbers[text]; found {
+			text = special
 		}
+		return text, nil
 	case bool:
 		return strconv.FormatBool(key), nil
 	}

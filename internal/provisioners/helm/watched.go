@@ -71,7 +71,11 @@ func watched(text string, number int) (woven string, ok bool) {
 	}
 	w.literal(text[end:])
 	if w.blocks[0].solid {
-		w.inserts = append(w.inserts, insertion{0, call(callEnter, number, len(text))}, insertion{len(text), openAction + callLeave + closeAction})
+		last := len(text)
+		if text[end:] != "" && text[last-1] == openAction[0] {
+			last-- // a brace at the end must not join those of the call
+		}
+		w.inserts = append(w.inserts, insertion{0, call(callEnter, number, len(text))}, insertion{last, openAction + callLeave + closeAction})
 	}
 	return w.woven(), true
 }
@@ -115,7 +119,11 @@ func (w *weaver) take(a action) bool {
 	case a.keyword == "range", a.keyword == "define", a.keyword == "block", a.keyword == "if", a.keyword == "with":
 		w.blocks = append(w.blocks, block{keyword: a.keyword, body: a.end, trim: a.trimRight})
 	case a.keyword == "" && !a.assigns && !a.counted && a.inside < a.closing:
-		w.inserts = append(w.inserts, insertion{a.closing, " | " + callOut})
+		pipe := " | "
+		if a.last > a.inside && strings.Trim(w.text[a.last:a.closing], spaces) == "" {
+			pipe = " " // it ends with a bar, which text/template lets pass
+		}
+		w.inserts = append(w.inserts, insertion{a.closing, pipe + callOut})
 	}
 	return true
 }

@@ -25,7 +25,7 @@ func outcomeOf(text string, functions template.FuncMap) (written, fault string) 
 // FuzzWatchedTemplatesWriteTheSame holds the calls that are put into templates to change nothing that is written.
 func FuzzWatchedTemplatesWriteTheSame(f *testing.F) {
 	for _, seed := range []string{
-		"", "text", "{{ .a }}", "{{- .a -}} ", " {{- .a }}", "{{ .none }}{{ .missing }}{{ .map.missing }}{{ nil }}", "{{ range .list }}{{ . }},{{ end }}",
+		"", "text", "{{ 0 }}{", "{{ .a -}} {", "{{ .a }}}{", "{{ (0) | }}", "{{ .a }}", "{{- .a -}} ", " {{- .a }}", "{{ .none }}{{ .missing }}{{ .map.missing }}{{ nil }}", "{{ range .list }}{{ . }},{{ end }}",
 		"a {{ range .list -}}  b {{- . }} {{- end }} c", "{{ range $i, $e := .list }}{{ if eq $i 1 }}{{ continue }}{{ end }}{{ $e }}{{ else }}none{{ end }}",
 		"{{ range .empty }}x{{ else }} y {{- end }}", "{{ define \"d\" }} in {{- .a -}} {{ end }}[{{ template \"d\" . }}]",
 		"{{ define \"d\" }}first{{ end }}{{ define \"d\" }} {{/* empty */}} {{ end }}{{ template \"d\" }}", "{{ block \"b\" . }}{{ .a }}{{ end }}",
