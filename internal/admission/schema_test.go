@@ -119,7 +119,7 @@ func TestDefaultsAreWrittenIntoTheSpec(t *testing.T) {
 		name, object, field string
 		want                any
 	}{
-		{"instance: strategy", instanceYAML("default", reference("b")), "strategy", map[string]any{"progressDeadline": "10m", "adoption": "Never", "prune": true}},
+		{"instance: strategy", instanceYAML("default", reference("b")), "strategy", map[string]any{"progressDeadline": "10m", "adoption": "Never", "onFailure": "Hold", "prune": true}},
 		{"instance: history", instanceYAML("default", reference("b")), "revisionHistoryLimit", int64(10)},
 		{"class: approval", classYAML("a", false, ""), "approval", map[string]any{"mode": "Manual"}},
 		{"class: reclaim policy", classYAML("a", false, ""), "reclaimPolicy", "Delete"},
