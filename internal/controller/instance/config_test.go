@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -197,4 +198,46 @@ func (s *stage) config() string {
 	set := s.manifests(&revisions[len(revisions)-1])
 	text, _, _ := unstructured.NestedString(set.Objects()[0].Object, "data", "config")
 	return text
+}
+
+// numbered renders the number of the revision, so that it comes out differently for another.
+type numbered struct{ echo }
+
+func (n *numbered) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
+	result, err := n.echo.Render(ctx, req)
+	if err == nil {
+		result.Phases[0].Objects[0].SetLabels(map[string]string{"revision": strconv.FormatInt(req.Revision, 10)})
+	}
+	return result, err
+}
+
+func TestWhatOthersWriteWhileARevisionIsMadeMakesNoOther(t *testing.T) {
+	s := newStage(t)
+	rendering := &numbered{}
+	s.serve(rendering)
+	s.control.Client = meddling{s.control.Client, s.client}
+	s.reconcile()
+	s.reconcile()
+	if got := s.revisions(); len(got) != 1 || rendering.rendered != 1 {
+		t.Errorf("%d revisions, rendered %d times", len(got), rendering.rendered)
+	}
+}
+
+// meddling is a client beside which somebody writes into the status of each revision as soon as it is made.
+type meddling struct {
+	client.Client
+	other client.Client
+}
+
+func (m meddling) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if err := m.Client.Create(ctx, object, options...); err != nil {
+		return err
+	}
+	revision, ok := object.(*v1alpha1.InstanceRevision)
+	if !ok {
+		return nil
+	}
+	fresh := revision.DeepCopy()
+	meta.SetStatusCondition(&fresh.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionApproved, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPlanning})
+	return m.other.Status().Update(ctx, fresh)
 }

@@ -72,21 +72,27 @@ func (c *Controller) ensurePlan(ctx context.Context, w *work) error {
 	return nil
 }
 
-// planTries bounds how often a plan is written anew after a conflict.
-const planTries = 5
-
-// recordPlan writes the plan into the status. While it was computed the
-// revision controller may have written there, such as that it waits for this
-// plan; that is no reason to compute it again, so it goes beside what that wrote.
+// recordPlan writes the plan into the status.
 func (c *Controller) recordPlan(ctx context.Context, revision *v1alpha1.InstanceRevision, summary *v1alpha1.PlanSummary) error {
+	return c.write(ctx, revision, func(r *v1alpha1.InstanceRevision) {
+		conditions := status.Conditions{List: &r.Status.Conditions, Generation: r.Generation}
+		r.Status.ObservedGeneration = r.Generation
+		r.Status.Plan = summary
+		conditions.True(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanned, PlanMessage(summary))
+	})
+}
+
+// writeTries bounds how often a status is written anew after a conflict.
+const writeTries = 5
+
+// write changes the status of a revision. What goes into it was computed at some cost, or cannot be computed again, and
+// meanwhile the revision controller may have written there, such as that it waits for this: so it goes beside what that wrote.
+func (c *Controller) write(ctx context.Context, revision *v1alpha1.InstanceRevision, change func(*v1alpha1.InstanceRevision)) error {
 	for try := 1; ; try++ {
 		before := revision.DeepCopy()
-		conditions := status.Conditions{List: &revision.Status.Conditions, Generation: revision.Generation}
-		revision.Status.ObservedGeneration = revision.Generation
-		revision.Status.Plan = summary
-		conditions.True(v1alpha1.ConditionPlanned, v1alpha1.ReasonPlanned, PlanMessage(summary))
+		change(revision)
 		err := status.Patch(ctx, c.Client, revision, before)
-		if !apierrors.IsConflict(err) || try == planTries {
+		if !apierrors.IsConflict(err) || try == writeTries {
 			return err
 		}
 		fresh := &v1alpha1.InstanceRevision{}

@@ -66,8 +66,9 @@ type rendering struct {
 	provisional v1alpha1.Digest // see InstanceRevisionStatus.ProvisionalFor
 }
 
-// render turns the content and the configuration into manifests.
-func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
+// render turns the content and the configuration into the manifests of the revision with a number. What is rendered again
+// for a revision that is there has its number, or other bytes would come of that alone.
+func (c *Controller) render(ctx context.Context, w *work, number int64) (*rendering, error) {
 	tree, err := c.Contents.Open(ctx, digest.Digest(w.bundle.Status.Content.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		c.Contents.Lost(types.NamespacedName{Namespace: w.bundle.Namespace, Name: w.bundle.Name})
@@ -87,7 +88,7 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.run(ctx, w, tree, facts)
+	result, err := c.run(ctx, w, tree, facts, number)
 	if err != nil {
 		return nil, refusal(w, err)
 	}
@@ -108,7 +109,7 @@ func (c *Controller) render(ctx context.Context, w *work) (*rendering, error) {
 	}, nil
 }
 
-func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisioner.Cluster) (provisioner.Result, error) {
+func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisioner.Cluster, number int64) (provisioner.Result, error) {
 	served := c.Provisioners.Find(w.class.Spec.Provisioner)
 	parameters := class.Parameters(w.class)
 	if err := served.Validate(ctx, tree, parameters); err != nil {
@@ -123,7 +124,7 @@ func (c *Controller) run(ctx context.Context, w *work, tree fs.FS, facts provisi
 		Content:    tree,
 		Parameters: parameters,
 		Config:     w.config,
-		Revision:   w.instance.Status.LastRevision + 1,
+		Revision:   number,
 		Upgrade:    slices.ContainsFunc(w.revisions, wasActive),
 		Origins:    originsOf(w.bundle),
 		Cluster:    facts,
@@ -182,9 +183,10 @@ func awaited(w *work, err error) *Hold {
 // store keeps the manifests of a revision. It may be repeated. The status goes first: what has its manifests is taken as
 // rendered, and all that is known of the rendering has to be there by then.
 func (c *Controller) store(ctx context.Context, revision *v1alpha1.InstanceRevision, rendered *rendering) error {
-	before := revision.DeepCopy()
-	revision.Status.Notes, revision.Status.Varies, revision.Status.ProvisionalFor = rendered.notes, rendered.varies, rendered.provisional
-	if err := status.Patch(ctx, c.Client, revision, before); err != nil {
+	record := func(r *v1alpha1.InstanceRevision) {
+		r.Status.Notes, r.Status.Varies, r.Status.ProvisionalFor = rendered.notes, rendered.varies, rendered.provisional
+	}
+	if err := c.write(ctx, revision, record); err != nil {
 		return err
 	}
 	if err := manifest.Save(ctx, c.Client, revision, manifest.KindManifest, rendered.bytes); err != nil {

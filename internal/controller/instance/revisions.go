@@ -62,7 +62,11 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	if active := activeOf(w.revisions); wanted(active) && w.current.Status.ActivatedAt == nil {
 		return c.withdraw(ctx, w, active)
 	}
-	rendered, err := c.render(ctx, w)
+	number := w.instance.Status.LastRevision + 1
+	if wanted(w.current) {
+		number = w.current.Spec.Number
+	}
+	rendered, err := c.render(ctx, w, number)
 	if err != nil {
 		return err
 	}
