@@ -11,7 +11,6 @@
 package imgpkg
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "sigs.k8s.io/json"
 
 	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
@@ -136,15 +134,8 @@ func render(ctx context.Context, req provisioner.Request, found parse.Files, ima
 
 func parseOptions(what string, raw json.RawMessage) (options, error) {
 	var parsed options
-	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
-		return parsed, nil
-	}
-	strict, err := kjson.UnmarshalStrict(raw, &parsed)
-	switch {
-	case err != nil:
-		return parsed, refuse(what, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	case len(strict) > 0:
-		return parsed, refuse(what, "%s: there are images and repository", strict[0])
+	if err := parse.Strict(raw, &parsed, what, "images and repository"); err != nil {
+		return parsed, err
 	}
 	switch parsed.Images {
 	case "", imagesLocked, imagesRelocated, imagesOriginal:

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"rukpak.io/rukpak/internal/testenv/golden"
 	"rukpak.io/rukpak/provisioner"
 	"rukpak.io/rukpak/provisioner/provisionertest"
 )
@@ -35,10 +36,10 @@ func request(content fs.FS, parameters, config string) provisioner.Request {
 func TestConformance(t *testing.T) {
 	subject := provisionertest.Subject{Provisioner: New()}
 	var small fstest.MapFS
-	for _, one := range archives(t) {
-		if !strings.HasPrefix(one.want, "error") {
-			small = one.content
-			subject.Good = append(subject.Good, provisionertest.Case{Name: one.name, Content: one.content, Config: []byte(one.config)})
+	for _, one := range golden.Archives(t) {
+		if !strings.HasPrefix(one.Want, "error") {
+			small = one.Content
+			subject.Good = append(subject.Good, provisionertest.Case{Name: one.Name, Content: one.Content, Config: []byte(one.Config)})
 		}
 	}
 	with := func(name, text string) fstest.MapFS {
@@ -163,18 +164,18 @@ func TestCommentsOfYttAreNoTemplate(t *testing.T) {
 
 // FuzzBundle looks for panics, and for results that differ from run to run.
 func FuzzBundle(f *testing.F) {
-	for _, one := range archives(f) {
-		config := one.content["config/app.yml"]
+	for _, one := range golden.Archives(f) {
+		config := one.Content["config/app.yml"]
 		if config == nil {
-			config = one.content["kbld.yml"]
+			config = one.Content["kbld.yml"]
 		}
 		if config != nil {
-			f.Add(one.content[".imgpkg/images.yml"].Data, config.Data, one.config)
+			f.Add(one.Content[".imgpkg/images.yml"].Data, config.Data, one.Config)
 		}
 	}
 	f.Fuzz(func(t *testing.T, lock, text []byte, config string) {
-		one := archive{content: fstest.MapFS{".imgpkg/images.yml": {Data: lock}, "a.yml": {Data: text}}, config: config}
-		if first, second := one.outcome(t), one.outcome(t); first != second {
+		one := golden.Archive{Content: fstest.MapFS{".imgpkg/images.yml": {Data: lock}, "a.yml": {Data: text}}, Config: config}
+		if first, second := outcome(t, one), outcome(t, one); first != second {
 			t.Errorf("first %s\nthen %s", first, second)
 		}
 	})

@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -47,7 +46,7 @@ type Config struct {
 
 func parseParameters(raw json.RawMessage) (parameters, error) {
 	var parsed parameters
-	if err := decode(raw, &parsed, "parameters", "path and loadRestrictor"); err != nil {
+	if err := parse.Strict(raw, &parsed, "parameters", "path and loadRestrictor"); err != nil {
 		return parsed, err
 	}
 	switch parsed.LoadRestrictor {
@@ -61,7 +60,7 @@ func parseParameters(raw json.RawMessage) (parameters, error) {
 func parseConfig(raw json.RawMessage) (Config, error) {
 	var parsed Config
 	const known = "path, components, namespace, namePrefix, nameSuffix, labels, commonAnnotations, images, replicas and patches"
-	if err := decode(raw, &parsed, "config", known); err != nil {
+	if err := parse.Strict(raw, &parsed, "config", known); err != nil {
 		return parsed, err
 	}
 	if err := checkFolder("config", "path", parsed.Path); err != nil {
@@ -81,21 +80,6 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 		}
 	}
 	return parsed, nil
-}
-
-// decode is strict, also about upper and lower case, so that a mistyped option is not taken for none.
-func decode(raw json.RawMessage, into any, what, known string) error {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
-	}
-	strict, err := kjson.UnmarshalStrict(raw, into)
-	switch {
-	case err != nil:
-		return refuse(what, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	case len(strict) > 0:
-		return refuse(what, "%s: there are %s", strict[0], known)
-	}
-	return nil
 }
 
 func checkFolder(what, field, folder string) error {

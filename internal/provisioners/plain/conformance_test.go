@@ -36,7 +36,7 @@ func inputOf(t *testing.T, name string) fs.FS {
 	}
 	content := fstest.MapFS{}
 	for _, file := range archive.Files {
-		if file.Name != wantName {
+		if file.Name != "want" {
 			content[file.Name] = &fstest.MapFile{Data: file.Data}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"rukpak.io/rukpak/internal/testenv/golden"
 	"rukpak.io/rukpak/provisioner"
 	"rukpak.io/rukpak/provisioner/provisionertest"
 )
@@ -18,10 +19,10 @@ import (
 func TestConformance(t *testing.T) {
 	subject := provisionertest.Subject{Provisioner: New()}
 	contents := map[string]fstest.MapFS{}
-	for _, one := range archives(t) {
-		contents[one.name] = one.content
-		if !strings.HasPrefix(one.want, "error") && one.config == "" {
-			subject.Good = append(subject.Good, provisionertest.Case{Name: one.name, Content: one.content, Parameters: []byte(one.parameters)})
+	for _, one := range golden.Archives(t) {
+		contents[one.Name] = one.Content
+		if !strings.HasPrefix(one.Want, "error") && one.Config == "" {
+			subject.Good = append(subject.Good, provisionertest.Case{Name: one.Name, Content: one.Content, Parameters: []byte(one.Parameters)})
 		}
 	}
 	small := contents["testdata/webhooks.txtar"]
@@ -164,15 +165,15 @@ func checkBoth(t *testing.T, schema *jsonschema.Schema, m modes, config string, 
 
 // FuzzBundle looks for panics, and for results that differ from run to run.
 func FuzzBundle(f *testing.F) {
-	for _, one := range archives(f) {
-		if csv := one.content["manifests/csv.yaml"]; csv != nil {
-			f.Add(csv.Data, one.content["metadata/annotations.yaml"].Data, one.config)
+	for _, one := range golden.Archives(f) {
+		if csv := one.Content["manifests/csv.yaml"]; csv != nil {
+			f.Add(csv.Data, one.Content["metadata/annotations.yaml"].Data, one.Config)
 		}
 	}
 	f.Fuzz(func(t *testing.T, csv, annotations []byte, config string) {
 		content := fstest.MapFS{"manifests/csv.yaml": {Data: csv}, "metadata/annotations.yaml": {Data: annotations}, "metadata/dependencies.yaml": {Data: annotations}}
-		one := archive{content: content, config: config}
-		if first, second := one.outcome(t), one.outcome(t); first != second {
+		one := golden.Archive{Content: content, Config: config}
+		if first, second := outcome(t, one), outcome(t, one); first != second {
 			t.Errorf("first %s\nthen %s", first, second)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	kjson "sigs.k8s.io/json"
 
+	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -70,7 +70,7 @@ type DeploymentConfig struct {
 
 func parseParameters(raw json.RawMessage) (parameters, error) {
 	var parsed parameters
-	if err := decode(raw, &parsed, "parameters", "certificates, constraints, version and channel"); err != nil {
+	if err := parse.Strict(raw, &parsed, "parameters", "certificates, constraints, version and channel"); err != nil {
 		return parsed, err
 	}
 	if err := oneOf("certificates", parsed.Certificates, certificatesAuto, certificatesCertManager, certificatesBuiltIn, certificatesNone); err != nil {
@@ -103,7 +103,7 @@ const configFields = "watchNamespace, deploymentConfig, version and channel"
 // for parseConfig to say, which knows the bundle.
 func chosenBy(raw json.RawMessage, parameters parameters) (choice, error) {
 	var parsed Config
-	if err := decode(raw, &parsed, "config", configFields); err != nil {
+	if err := parse.Strict(raw, &parsed, "config", configFields); err != nil {
 		return choice{}, err
 	}
 	if parsed.choice == (choice{}) {
@@ -115,7 +115,7 @@ func chosenBy(raw json.RawMessage, parameters parameters) (choice, error) {
 // parseConfig checks the configuration against the install modes of the bundle.
 func parseConfig(raw json.RawMessage, modes modes, namespace string) (Config, error) {
 	var parsed Config
-	if err := decode(raw, &parsed, "config", configFields); err != nil {
+	if err := parse.Strict(raw, &parsed, "config", configFields); err != nil {
 		return parsed, err
 	}
 	watched, isList, err := parsed.watched()
@@ -151,21 +151,6 @@ func (c Config) watched() (names []string, isList bool, err error) {
 		return nil, false, refuse("config", "watchNamespace names a namespace twice")
 	}
 	return names, raw[0] == '[', nil
-}
-
-// decode is strict, also about upper and lower case, so that a mistyped option is not taken for none.
-func decode(raw json.RawMessage, into any, what, known string) error {
-	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
-		return nil
-	}
-	strict, err := kjson.UnmarshalStrict(raw, into)
-	switch {
-	case err != nil:
-		return refuse(what, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	case len(strict) > 0:
-		return refuse(what, "%s: there are %s", strict[0], known)
-	}
-	return nil
 }
 
 // modes are the install modes that a bundle supports.
