@@ -146,18 +146,23 @@ func decodeFile(ctx context.Context, content fs.FS, file string, into any) (foun
 	case len(docs) != 1:
 		return false, refuse(file, "holds %d documents, and one is expected", len(docs))
 	}
-	encoded, err := json.Marshal(docs[0].Value)
+	if err := exactly(docs[0].Value, into); err != nil {
+		return false, refuse(file, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return true, nil
+}
+
+// exactly reads a value into a type of ours. It is strict: what is mistyped would not be done.
+func exactly(value, into any) error {
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		return false, err
+		return err
 	}
 	strict, err := kjson.UnmarshalStrict(encoded, into)
 	if err == nil && len(strict) > 0 {
 		err = strict[0]
 	}
-	if err != nil {
-		return false, refuse(file, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return true, nil
+	return err
 }
 
 // full is a reference in the way in which two of them can be compared, or "".

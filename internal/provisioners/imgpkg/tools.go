@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	kjson "sigs.k8s.io/json"
 
 	"rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
@@ -95,19 +94,6 @@ func (t *tools) fault(at parse.Place, form string, args ...any) {
 	t.faults = append(t.faults, &provisioner.InputError{File: at.File, Line: at.Line, Reason: fmt.Sprintf(form, args...)})
 }
 
-// decodeKbld is strict: what is mistyped would not be done.
-func decodeKbld(fields map[string]any) (config kbldConfig, err error) {
-	encoded, err := json.Marshal(fields)
-	if err != nil {
-		return config, err
-	}
-	strict, err := kjson.UnmarshalStrict(encoded, &config)
-	if err == nil && len(strict) > 0 {
-		err = strict[0]
-	}
-	return config, err
-}
-
 // kbld takes rules and overrides. What needs a registry or a build is refused.
 func (t *tools) kbld(at parse.Place, kind string, fields map[string]any) {
 	switch kind {
@@ -116,7 +102,8 @@ func (t *tools) kbld(at parse.Place, kind string, fields map[string]any) {
 		t.fault(at, "%s of kbld builds or moves images, which is not done here: run kbld before the bundle is pushed, and leave it out", kind)
 		return
 	}
-	config, err := decodeKbld(fields)
+	var config kbldConfig
+	err := exactly(fields, &config)
 	switch {
 	case err != nil:
 		t.fault(at, "%s of kbld: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
