@@ -60,6 +60,7 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	}
 	result := c.Engine.Apply(ctx, actor, owner(w.instance), loaded.lasting(w.target), options)
 	c.measure(result)
+	c.health.written(w.instance.UID, result)
 	c.record(w, result)
 	if !result.Complete {
 		c.healActive(ctx, w, loaded)
@@ -207,6 +208,7 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 	rest := without(loaded.Phases, target.find)
 	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active, nil))
 	c.measure(result)
+	c.health.written(w.instance.UID, result)
 }
 
 func missingMessage(target *v1alpha1.InstanceRevision, missing []string) string {

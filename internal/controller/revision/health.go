@@ -64,6 +64,19 @@ func (b *healthBook) forget(owner types.UID) {
 	delete(b.owners, owner)
 }
 
+// written drops what is known of objects that the engine has just changed. The
+// watch may not have heard of that yet, and would vouch for how they were: a
+// revision would count as healthy by the health of the one before.
+func (b *healthBook) written(owner types.UID, result activate.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, object := range result.Objects {
+		if object.Action != activate.Intact {
+			delete(b.owners[owner], object.ID)
+		}
+	}
+}
+
 // judgeHealth judges the objects of the revision that is active.
 func (c *Controller) judgeHealth(ctx context.Context, w *work) error {
 	subject := w.target
