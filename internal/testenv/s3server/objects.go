@@ -5,8 +5,10 @@ package s3server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
@@ -61,7 +63,11 @@ func (s *Server) Bucket(t testing.TB, name string, versioned bool) *Bucket {
 // Put stores an object and gives its version, which is "" where none are kept.
 func (b *Bucket) Put(t testing.TB, key string, content []byte) string {
 	t.Helper()
-	info, err := b.Client.PutObject(t.Context(), b.Name, key, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{})
+	// In one piece, signed as a whole: of an empty body that comes in signed chunks
+	// the server leaves the last chunk unread, and takes it for the next request.
+	core, sum := minio.Core{Client: b.Client}, sha256.Sum256(content)
+	info, err := core.PutObject(t.Context(), b.Name, key, bytes.NewReader(content), int64(len(content)), "", hex.EncodeToString(sum[:]),
+		minio.PutObjectOptions{DisableContentSha256: true})
 	if err != nil {
 		t.Fatal(err)
 	}
