@@ -34,13 +34,26 @@ type Use struct {
 	Object    ownership.ID
 }
 
-// podSpecs are the places where Pods and templates of Pods have their specification. They are looked at in objects of
+// pods are the places of Pods and templates of Pods: what is there has metadata and a spec. They are looked at in objects of
 // all kinds, since custom resources have templates at the same places.
-var podSpecs = [][]string{
-	{"spec"},                     // Pod
-	{"spec", "template", "spec"}, // Deployment, DaemonSet, StatefulSet, ReplicaSet, Job and much else
-	{"spec", "jobTemplate", "spec", "template", "spec"}, // CronJob
-	{"template", "spec"}, // PodTemplate
+var pods = [][]string{
+	{},                   // Pod
+	{"spec", "template"}, // Deployment, DaemonSet, StatefulSet, ReplicaSet, Job and much else
+	{"spec", "jobTemplate", "spec", "template"}, // CronJob
+	{"template"}, // PodTemplate
+}
+
+// Pods gives what stands where Pods and templates of Pods do in an object and has a spec.
+func Pods(object *unstructured.Unstructured) []map[string]any {
+	var found []map[string]any
+	for _, path := range pods {
+		pod, ok, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+		fields, isMap := pod.(map[string]any)
+		if _, hasSpec := fields["spec"].(map[string]any); err == nil && ok && isMap && hasSpec {
+			found = append(found, fields)
+		}
+	}
+	return found
 }
 
 // In lists the uses of images in objects, in the order of the objects.
@@ -48,10 +61,9 @@ func In(objects []*unstructured.Unstructured) []Use {
 	var found []Use
 	for _, object := range objects {
 		f := finder{object: ownership.IDOf(object)}
-		for _, path := range podSpecs {
-			spec, ok, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-			if fields, isMap := spec.(map[string]any); err == nil && ok && isMap {
-				f.pod(fields)
+		for _, pod := range Pods(object) {
+			if spec, ok := pod["spec"].(map[string]any); ok {
+				f.pod(spec)
 			}
 		}
 		found = append(found, f.found...)

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import (
+	"maps"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"rukpak.io/rukpak/internal/ownership"
+)
+
+type (
+	roleID    struct{ namespace, name string } // no namespace: a ClusterRole
+	accountID struct{ namespace, name string }
+)
+
+type role struct {
+	id          roleID
+	rules       []rbacv1.PolicyRule
+	labels      map[string]string
+	aggregation *rbacv1.AggregationRule
+}
+
+type binding struct {
+	id       ownership.ID
+	role     roleID
+	subjects []Subject
+}
+
+func newBinding(id ownership.ID, ref rbacv1.RoleRef, subjects []rbacv1.Subject) *binding {
+	b := &binding{id: id, role: roleID{"", ref.Name}}
+	if ref.Kind == "Role" {
+		b.role.namespace = id.Namespace
+	}
+	for _, s := range subjects {
+		b.subjects = append(b.subjects, subjectOf(s, id.Namespace))
+	}
+	return b
+}
+
+// world is roles and bindings, laid over others: what it has counts before what stands below, and what it hides is gone.
+type world struct {
+	below     *world
+	hidden    map[ownership.ID]bool
+	roles     map[roleID]*role
+	bindings  map[ownership.ID]*binding
+	bySubject map[Subject][]*binding
+	accounts  map[accountID]*bool // whether tokens are mounted, nil if that is not said
+
+	// lean leaves out rules that are too large to be broken down: for what is to be taken away from something.
+	lean bool
+}
+
+func newWorld(below *world) *world {
+	return &world{
+		below: below, hidden: map[ownership.ID]bool{}, roles: map[roleID]*role{}, bindings: map[ownership.ID]*binding{},
+		bySubject: map[Subject][]*binding{}, accounts: map[accountID]*bool{},
+	}
+}
+
+func (w *world) addRole(r *role) { w.roles[r.id] = r }
+
+func (w *world) addBinding(b *binding) {
+	w.bindings[b.id] = b
+	for _, s := range b.subjects {
+		if of := w.bySubject[s]; len(of) == 0 || of[len(of)-1] != b {
+			w.bySubject[s] = append(of, b)
+		}
+	}
+}
+
+func (w *world) hide(id ownership.ID) { w.hidden[id] = true }
+
+func (id roleID) object() ownership.ID {
+	if id.namespace == "" {
+		return ownership.ID{Group: rbacv1.GroupName, Kind: "ClusterRole", Name: id.name}
+	}
+	return ownership.ID{Group: rbacv1.GroupName, Kind: "Role", Namespace: id.namespace, Name: id.name}
+}
+
+// role finds a role, nil if there is none.
+func (w *world) role(id roleID) *role {
+	for ; w != nil; w = w.below {
+		if found := w.roles[id]; found != nil {
+			return found
+		}
+		if w.hidden[id.object()] {
+			return nil
+		}
+	}
+	return nil
+}
+
+// eachRole calls f with all roles that count, in no order.
+func (w *world) eachRole(f func(*role)) {
+	gone := map[ownership.ID]bool{}
+	for at := w; at != nil; at = at.below {
+		for id, r := range at.roles {
+			if len(gone) == 0 || !gone[id.object()] {
+				f(r)
+			}
+		}
+		if at.below == nil {
+			break
+		}
+		maps.Copy(gone, at.hidden)
+		for id := range at.roles {
+			gone[id.object()] = true
+		}
+	}
+}
+
+// eachBinding calls f with all bindings that count, in no order.
+func (w *world) eachBinding(f func(*binding)) {
+	gone := map[ownership.ID]bool{}
+	for at := w; at != nil; at = at.below {
+		for id, b := range at.bindings {
+			if !gone[id] {
+				f(b)
+			}
+		}
+		maps.Copy(gone, at.hidden)
+		for id := range at.bindings {
+			gone[id] = true
+		}
+	}
+}
+
+// bindingsOf gives the bindings that name a subject.
+func (w *world) bindingsOf(s Subject) []*binding {
+	var all []*binding
+	for at := w; at != nil; at = at.below {
+		for _, b := range at.bySubject[s] {
+			if w.current(at, b) {
+				all = append(all, b)
+			}
+		}
+	}
+	return all
+}
+
+// current reports whether a binding of a layer is neither hidden nor replaced by those above.
+func (w *world) current(in *world, b *binding) bool {
+	for at := w; at != in; at = at.below {
+		if at.hidden[b.id] || at.bindings[b.id] != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// automount says whether tokens of an account are mounted unless a Pod says otherwise.
+func (w *world) automount(id accountID) bool {
+	for ; w != nil; w = w.below {
+		if said, known := w.accounts[id]; known {
+			return said == nil || *said
+		}
+		if w.hidden[ownership.ID{Kind: "ServiceAccount", Namespace: id.namespace, Name: id.name}] {
+			break
+		}
+	}
+	return true
+}
+
+// held is what a subject or any of several may do, by namespace.
+func (w *world) held(subjects []Subject) map[string]*Rules {
+	held := map[string]*Rules{}
+	for _, s := range subjects {
+		for _, b := range w.bindingsOf(s) {
+			into := held[b.id.Namespace]
+			if into == nil {
+				into = &Rules{}
+				held[b.id.Namespace] = into
+			}
+			w.into(into, w.role(b.role), b.id.Namespace != "")
+		}
+	}
+	return held
+}
+
+// into adds what a role allows. Of one that is bound in a namespace, paths do not count.
+func (w *world) into(rules *Rules, r *role, namespaced bool) {
+	for _, rule := range w.rulesOf(r) {
+		if namespaced && len(rule.NonResourceURLs) > 0 {
+			continue
+		}
+		if !atoms(rule, rules.Add) && !w.lean {
+			atoms(widened(rule), rules.Add)
+		}
+	}
+}
+
+// rulesOf gives the rules of a role once the cluster has aggregated what is to be aggregated: those of all roles that it
+// selects, and that these select in turn. What an aggregated role has of its own is overwritten then.
+func (w *world) rulesOf(r *role) []rbacv1.PolicyRule {
+	if r == nil {
+		return nil
+	}
+	if r.aggregation == nil {
+		return r.rules
+	}
+	var rules []rbacv1.PolicyRule
+	seen := map[roleID]bool{r.id: true}
+	for open := []*role{r}; len(open) > 0; open = open[1:] {
+		if open[0].aggregation == nil {
+			rules = append(rules, open[0].rules...)
+			continue
+		}
+		selectors := selectorsOf(open[0])
+		w.eachRole(func(other *role) {
+			if !seen[other.id] && selected(selectors, other) {
+				seen[other.id] = true
+				open = append(open, other)
+			}
+		})
+	}
+	return rules
+}
+
+func selectorsOf(r *role) []labels.Selector {
+	var all []labels.Selector
+	if r.aggregation == nil {
+		return nil
+	}
+	for i := range r.aggregation.ClusterRoleSelectors {
+		if s, err := metav1.LabelSelectorAsSelector(&r.aggregation.ClusterRoleSelectors[i]); err == nil { // the cluster passes others over, too
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func selected(selectors []labels.Selector, r *role) bool {
+	return r.id.namespace == "" && slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(r.labels)) })
+}
+
+// touched are the roles that the topmost layer has, or that aggregate one of these, directly or not.
+func (w *world) touched() map[roleID]bool {
+	touched := map[roleID]bool{}
+	var open []*role
+	for id, r := range w.roles {
+		touched[id] = true
+		open = append(open, r)
+	}
+	aggregated := map[roleID][]labels.Selector{}
+	w.eachRole(func(r *role) {
+		if s := selectorsOf(r); len(s) > 0 {
+			aggregated[r.id] = s
+		}
+	})
+	for ; len(open) > 0; open = open[1:] {
+		for id, selectors := range aggregated {
+			if !touched[id] && selected(selectors, open[0]) {
+				touched[id] = true
+				open = append(open, w.role(id))
+			}
+		}
+	}
+	return touched
+}
