@@ -43,6 +43,15 @@ type ApprovalSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Approver string `json:"approver"`
 
+	// groups of which the approver says to be a member, for rules that ask for
+	// such: the user who creates this object must be in all of them then.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Groups []string `json:"groups,omitempty"`
+
 	// message says why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -62,6 +62,17 @@ type InstanceRevisionSpec struct {
 	// Not set means Hold.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
+	// instanceGeneration is the generation of the instance from which this
+	// revision was made.
+	// +optional
+	InstanceGeneration int64 `json:"instanceGeneration,omitempty"`
+	// changedBy are the users who changed the instance's spec since the
+	// revision that was active then was made, as the API server noted them,
+	// sorted. None means that it did not note them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	ChangedBy []string `json:"changedBy,omitempty"`
 }
 
 // FailedRevision is a revision that failed and in whose place another one is
@@ -245,6 +256,11 @@ type Decision struct {
 	Approver string `json:"approver"`
 	// decision is Approve or Deny.
 	Decision ApprovalDecision `json:"decision"`
+	// groups that the approver named and was a member of then.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Groups []string `json:"groups,omitempty"`
 	// message is the approver's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -12,7 +12,7 @@ import (
 const AnnotationDefaultClass = "rukpak.io/is-default-class"
 
 // ApprovalMode says who must approve a revision before it becomes active.
-// +kubebuilder:validation:Enum=Manual;Automatic
+// +kubebuilder:validation:Enum=Manual;Automatic;Policy
 type ApprovalMode string
 
 const (
@@ -21,7 +21,62 @@ const (
 	ApprovalManual ApprovalMode = "Manual"
 	// ApprovalAutomatic approves every revision as soon as it is planned.
 	ApprovalAutomatic ApprovalMode = "Automatic"
+	// ApprovalByPolicy lets the rules of the class decide: the first that
+	// matches a revision approves it, denies it, or says how many must approve.
+	ApprovalByPolicy ApprovalMode = "Policy"
 )
+
+// RuleEffect says what a rule does with a revision that it matches.
+// +kubebuilder:validation:Enum=Approve;Deny;Require
+type RuleEffect string
+
+const (
+	// RuleApproves approves the revision in the class's name.
+	RuleApproves RuleEffect = "Approve"
+	// RuleDenies denies it in the class's name, for ever.
+	RuleDenies RuleEffect = "Deny"
+	// RuleRequires waits for Approvals.
+	RuleRequires RuleEffect = "Require"
+)
+
+// ApprovalRule is one rule of a policy.
+type ApprovalRule struct {
+	// name of the rule, as a revision's status tells it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// when is an expression of CEL that is true if the rule matches. It can use
+	// what docs/policies.md lists: plan, bundle, instance, namespace, request, now.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	When string `json:"when"`
+
+	// then is Approve, Deny or Require.
+	Then RuleEffect `json:"then"`
+
+	// approvals is how many different users must approve, with Require: 1 if
+	// not set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Approvals int32 `json:"approvals,omitempty"`
+
+	// groups, with Require: each of the approvals that count must be by a
+	// member of one of these. Not set means anybody who may approve.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Groups []string `json:"groups,omitempty"`
+
+	// message says why, to those who wait for the revision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
 
 // ReclaimPolicy says what becomes of the active objects of an instance that is deleted.
 // +kubebuilder:validation:Enum=Delete;Retain
@@ -90,12 +145,42 @@ type ProvisionerClassSpec struct {
 }
 
 // ApprovalPolicy says who must approve a revision before it becomes active.
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.mode == 'Policy'",message="rules need mode Policy"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Policy' || has(self.rules)",message="mode Policy needs rules"
 type ApprovalPolicy struct {
 	// mode is Manual (the default: an Approval object by somebody who holds
-	// the verb "approve" on the class) or Automatic (no approval needed).
+	// the verb "approve" on the class), Automatic (no approval needed) or Policy
+	// (rules decide).
 	// +optional
 	// +kubebuilder:default=Manual
 	Mode ApprovalMode `json:"mode,omitempty"`
+
+	// rules of mode Policy, in order: the first that matches decides. A
+	// revision that none matches waits as in mode Manual.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:XValidation:rule="self.then == 'Require' || !has(self.approvals) && !has(self.groups)",message="approvals and groups are only for a rule that says Require"
+	Rules []ApprovalRule `json:"rules,omitempty"`
+
+	// requiredApprovals is how many different users must approve where people
+	// decide and no rule says otherwise: 1 if not set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	RequiredApprovals int32 `json:"requiredApprovals,omitempty"`
+
+	// allowSelfApproval false asks for two persons: the approval of the user
+	// who last changed the instance does not count. Not set means true.
+	// +optional
+	AllowSelfApproval *bool `json:"allowSelfApproval,omitempty"`
+
+	// expireAfter is how old an approval may be when activation begins. Not set
+	// means that approvals do not expire. At least 1m.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= duration('1m')",message="at least 1m"
+	ExpireAfter *metav1.Duration `json:"expireAfter,omitempty"`
 }
 
 // ClassIdentity says as whom instances of a class act.
