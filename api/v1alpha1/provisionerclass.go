@@ -177,9 +177,9 @@ type ApprovalPolicy struct {
 	AllowSelfApproval *bool `json:"allowSelfApproval,omitempty"`
 
 	// expireAfter is how old an approval may be when activation begins. Not set
-	// means that approvals do not expire. At least 1m.
+	// means that approvals do not expire.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= duration('1m')",message="at least 1m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="expireAfter must be between 1m and 8760h"
 	ExpireAfter *metav1.Duration `json:"expireAfter,omitempty"`
 }
 
