@@ -10,7 +10,8 @@ LDFLAGS := -X main.version=$(VERSION) -X rukpak.io/rukpak/internal/cli.Version=$
 # How many packages are built and tested at once: each may run a control plane of half a gigabyte.
 JOBS    ?= 2
 # Only these packages are tested, and only tests that match RUN: make test PKG=./internal/activate/... RUN=Prune
-PKG     ?= ./...
+# The longest first, so that the others run beside it.
+PKG     ?= ./test/e2e ./...
 RUN     ?=
 # Flags of the benchmarks: make bench BENCH='-only activation,drift'
 BENCH   ?=

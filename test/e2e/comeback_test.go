@@ -39,6 +39,7 @@ func comesBack(deadline time.Duration) func(*v1alpha1.BundleInstance) {
 }
 
 func TestARevisionThatFailsLeadsBackToWhatWasHealthy(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	limit := int32(0)
 	a.instance("app", a.push("v1", map[string]string{"web.yaml": web("v1", ""), "a.yaml": configMap("one", "1")}), comesBack(3*time.Second),
@@ -127,6 +128,7 @@ func TestAnObjectThatIsRefusedLeadsBackAtOnce(t *testing.T) {
 
 // An approver who sees Hold has not agreed to anything else.
 func TestWhoSetsRollbackAfterTheApprovalGainsNothing(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.instance("app", a.push("v1", map[string]string{"web.yaml": web("v1", "")}), func(i *v1alpha1.BundleInstance) {
 		i.Spec.Strategy.ProgressDeadline = &metav1.Duration{Duration: 2 * time.Second}

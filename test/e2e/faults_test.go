@@ -84,6 +84,7 @@ func TestASourceThatIsGoneSaysSoAndTakesNothingDown(t *testing.T) {
 }
 
 func TestMissingPermissionsAreAllNamedBeforeAnythingIsApplied(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "weak"}})
 	a.instance("app", a.push("v1", map[string]string{
@@ -159,6 +160,7 @@ func TestCollisionModes(t *testing.T) {
 }
 
 func TestADeletedNamespaceIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1"), "role.yaml": clusterRole(a.namespace)}))
 	a.ready("app")

@@ -20,6 +20,7 @@ import (
 )
 
 func TestATagThatMovesIsFollowedAndEachStepIsApproved(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	ref := a.push("stable", map[string]string{"a.yaml": configMap("one", "1")})
 	a.instance("app", ref, func(i *v1alpha1.BundleInstance) {

@@ -80,6 +80,7 @@ func (a *tenant) told(revision string) string {
 }
 
 func TestHooksOfAChartRunThroughItsLife(t *testing.T) {
+	t.Parallel()
 	a := charts(t)
 	a.instance("shop", a.push("v1", chartFiles(map[string]string{
 		"config.yaml":  configMap("one", "1"),

@@ -26,6 +26,7 @@ spec:
 `
 
 func TestAJobThatTheClusterDeletesWhenDoneIsNotRunAgain(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"job.yaml": passingJob, "a.yaml": configMap("one", "1")}))
 	a.ready("app")

@@ -26,6 +26,7 @@ func (a *tenant) secret(name string, data map[string]string) *v1alpha1.LocalRefe
 }
 
 func TestContentOfAWebServerAndABucketIsFollowed(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	web := webserver.New(t, webserver.Options{TLS: true, User: "ann", Password: "hunter2"})
 	s3 := s3server.New(t, s3server.Options{TLS: true})
