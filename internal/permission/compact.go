@@ -12,26 +12,40 @@ import (
 )
 
 // PolicyRules writes the set as few rules of RBAC, in an order that depends on nothing but what is allowed.
-func (r *Rules) PolicyRules() []rbacv1.PolicyRule { return compact(r.Canonical()) }
-
-// compact joins what differs in the verb only, then in the resource, the name or the group only.
-func compact(sorted []Rule) []rbacv1.PolicyRule {
-	var rules []rbacv1.PolicyRule
-	for _, rule := range sorted {
-		one := rbacv1.PolicyRule{Verbs: []string{rule.Verb}}
+func (r *Rules) PolicyRules() []rbacv1.PolicyRule {
+	if r.Empty() {
+		return nil
+	}
+	sorted := make([]target, 0, len(r.set))
+	for t := range r.set {
+		sorted = append(sorted, t)
+	}
+	slices.SortFunc(sorted, target.compare)
+	rules := make([]rbacv1.PolicyRule, 0, len(sorted))
+	for _, t := range sorted {
+		left := r.set[t].canonical().minus(r.on(t, false))
+		if left.empty() {
+			continue
+		}
+		rule := rbacv1.PolicyRule{Verbs: left.sorted()}
 		switch {
-		case rule.Path != "":
-			one.NonResourceURLs = []string{rule.Path}
+		case t.path != "":
+			rule.NonResourceURLs = []string{t.path}
 		default:
-			one.APIGroups, one.Resources = []string{rule.Group}, []string{rule.Resource}
-			if rule.Named {
-				one.ResourceNames = []string{rule.Name}
+			rule.APIGroups, rule.Resources = []string{t.group}, []string{t.resource}
+			if t.named {
+				rule.ResourceNames = []string{t.name}
 			}
 		}
-		rules = append(rules, one)
+		rules = append(rules, rule)
 	}
+	return compact(rules)
+}
+
+// compact joins rules that differ in the resource, the name, the path or the group only. They are sorted, and there are
+// no two for the same things.
+func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	for _, field := range []func(*rbacv1.PolicyRule) *[]string{
-		func(r *rbacv1.PolicyRule) *[]string { return &r.Verbs },
 		func(r *rbacv1.PolicyRule) *[]string { return &r.Resources },
 		func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames },
 		func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs },
@@ -48,8 +62,8 @@ func compact(sorted []Rule) []rbacv1.PolicyRule {
 // join makes one rule of those that differ in one field only. A field that is empty means something else than any
 // value, so rules without one are left alone.
 func join(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
-	at := map[string]int{}
-	var joined []rbacv1.PolicyRule
+	at := make(map[string]int, len(rules))
+	joined := rules[:0]
 	for _, rule := range rules {
 		values := *field(&rule)
 		if len(values) == 0 {
@@ -58,18 +72,17 @@ func join(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string) [
 		}
 		rest := rule
 		*field(&rest) = nil
-		if i, known := at[key(rest)]; known {
+		same := key(rest)
+		if i, known := at[same]; known {
 			into := field(&joined[i])
 			*into = append(*into, values...)
 			continue
 		}
-		at[key(rest)] = len(joined)
+		at[same] = len(joined)
 		joined = append(joined, rule)
 	}
 	for i := range joined {
-		values := field(&joined[i])
-		slices.Sort(*values)
-		*values = slices.Compact(*values)
+		slices.Sort(*field(&joined[i]))
 	}
 	return joined
 }

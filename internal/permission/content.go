@@ -30,10 +30,8 @@ type content struct {
 }
 
 func read(objects []*unstructured.Unstructured, live *Snapshot) (*content, error) {
-	c := &content{objects: objects, world: newWorld(&live.world), accounts: map[accountID]*Account{}}
-	lean := live.world
-	lean.lean = true
-	c.before = &lean
+	c := &content{objects: objects, before: newWorld(live.world), world: newWorld(live.world), accounts: map[accountID]*Account{}}
+	c.before.lean = true
 	for _, object := range objects {
 		if err := c.add(object); err != nil {
 			return nil, err
@@ -82,7 +80,7 @@ func (c *content) addRole(id ownership.ID, object *unstructured.Unstructured) er
 	}
 	c.world.addRole(&role{id: roleID{id.Namespace, id.Name}, rules: r.Rules, labels: labels, aggregation: r.AggregationRule})
 	for _, rule := range r.Rules {
-		if !atoms(rule, func(Rule) {}) {
+		if tooLarge(rule) {
 			c.oversized = append(c.oversized, Gain{
 				Way: WayUnknown, Value: "a rule of " + id.String() + " with more than 20000 combinations, sha256 " + digestOf(rule),
 			})

@@ -33,25 +33,28 @@ func Expand(old, new *Powers) *Expansion {
 	if new == nil {
 		new = &Powers{}
 	}
-	return &Expansion{Gained: beyond(new, old), Lost: beyond(old, new)}
+	return expand(old, new, scopedOf(old.Grants), scopedOf(new.Grants))
+}
+
+func expand(old, new *Powers, heldOld, heldNew map[Subject]scoped) *Expansion {
+	return &Expansion{Gained: beyond(new, old, heldNew, heldOld), Lost: beyond(old, new, heldOld, heldNew)}
 }
 
 // Covers reports whether all that other may do, p may do.
 func (p *Powers) Covers(other *Powers) bool {
-	rest := beyond(other, p)
+	rest := beyond(other, p, scopedOf(other.Grants), scopedOf(p.Grants))
 	return rest.Empty()
 }
 
-// beyond is what is in p and not covered by what is in base.
-func beyond(p, base *Powers) Powers {
-	held := scopedOf(base.Grants)
+// beyond is what is in p and not covered by what is in base; held are the rules of their grants.
+func beyond(p, base *Powers, held, heldBase map[Subject]scoped) Powers {
 	full := NewRules(everything()...)
 	gains := slices.DeleteFunc(slices.Clone(p.MayGain), func(g Gain) bool {
-		return g.Subject != nil && held[*g.Subject][""].Covers(full)
+		return g.Subject != nil && heldBase[*g.Subject][""].Covers(full)
 	})
 	foreign := slices.DeleteFunc(slices.Clone(p.Accounts), func(a Account) bool { return a.Owned })
 	return Powers{
-		Grants:     grantsBeyond(p, held),
+		Grants:     grantsBeyond(held, heldBase),
 		MayGain:    without(gains, base.MayGain, Gain.covers),
 		Accounts:   without(foreign, base.Accounts, Account.covers),
 		Pods:       without(p.Pods, base.Pods, PodPower.covers),
@@ -73,10 +76,10 @@ func without[T any](all, base []T, covers func(a, b T) bool) []T {
 	return rest
 }
 
-func grantsBeyond(p *Powers, held map[Subject]scoped) []Grant {
+func grantsBeyond(held, base map[Subject]scoped) []Grant {
 	rest := map[Subject]scoped{}
-	for s, byNamespace := range scopedOf(p.Grants) {
-		if left := byNamespace.minus(held[s]).canonical(); len(left) > 0 {
+	for s, byNamespace := range held {
+		if left := byNamespace.minus(base[s]).canonical(); len(left) > 0 {
 			rest[s] = left
 		}
 	}

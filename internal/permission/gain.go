@@ -93,12 +93,15 @@ func each(way, group string, verbs []string, clusterOnly bool, resources ...stri
 	return all
 }
 
-func (p probe) matches(rule Rule) bool {
-	if rule.Path != "" || rule.Group != "*" && rule.Group != p.group || rule.Verb != "*" && !slices.Contains(p.verbs, rule.Verb) {
+func (p probe) matches(t target, allowed verbs) bool {
+	if t.path != "" || t.group != "*" && t.group != p.group {
 		return false
 	}
 	below := subresource(p.resource)
-	return rule.Resource == "*" || rule.Resource == p.resource || below != "" && rule.Resource == "*/"+below
+	if t.resource != "*" && t.resource != p.resource && (below == "" || t.resource != "*/"+below) {
+		return false
+	}
+	return allowed.any() || slices.ContainsFunc(p.verbs, func(verb string) bool { return verbsOf(verb).minus(allowed).empty() })
 }
 
 // gains lists the ways to more that the content has.
@@ -127,17 +130,17 @@ func (c *content) gains(held map[Subject]scoped) []Gain {
 // waysOf gives the ways in rules, with what they name. One that is for anything names nothing else.
 func waysOf(rules *Rules, namespace string) map[string][]string {
 	found := map[string]map[string]bool{}
-	for rule := range rules.all() {
+	for t, allowed := range rules.set {
 		for _, p := range probes {
-			if p.clusterOnly && namespace != "" || !p.matches(rule) {
+			if p.clusterOnly && namespace != "" || !p.matches(t, allowed) {
 				continue
 			}
 			if found[p.way] == nil {
 				found[p.way] = map[string]bool{}
 			}
 			value := ""
-			if rule.Named {
-				value = p.resource + " " + rule.Name
+			if t.named {
+				value = p.resource + " " + t.name
 			}
 			found[p.way][value] = true
 		}

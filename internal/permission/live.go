@@ -25,7 +25,7 @@ type Live struct {
 // Snapshot is Live, made ready to be looked things up in. It never changes, so that goroutines and many calls can share
 // it.
 type Snapshot struct {
-	world
+	*world
 }
 
 // NewSnapshot takes what is live.
@@ -46,16 +46,16 @@ func NewSnapshot(live Live) *Snapshot {
 	for _, o := range live.Accounts {
 		w.accounts[accountID{o.Namespace, o.Name}] = o.AutomountServiceAccountToken
 	}
-	return &Snapshot{world: *w}
+	return &Snapshot{world: w}
 }
 
 // Without is the snapshot as if some objects were not there, such as those that an instance has in the cluster already.
 func (s *Snapshot) Without(objects []*unstructured.Unstructured) *Snapshot {
-	w := newWorld(&s.world)
+	w := newWorld(s.world)
 	for _, object := range objects {
 		w.hide(ownership.IDOf(object))
 	}
-	return &Snapshot{world: *w}
+	return &Snapshot{world: w}
 }
 
 // May gives what a subject may do in a namespace, "" for the whole cluster: what every namespace has in common, all that is

@@ -53,9 +53,15 @@ type Account struct {
 // Snapshot.Without, and Between. Objects have their namespace, as manifest.Namespaced gives it. An error names an object that no
 // API server would take.
 func Of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, error) {
+	p, _, err := of(objects, live)
+	return p, err
+}
+
+// of gives the rules of the grants besides, as they are needed to compare.
+func of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, map[Subject]scoped, error) {
 	c, err := read(objects, live)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &Powers{
 		Accounts: c.accountList(), Pods: c.podPowers(), Intercepts: c.intercepts(), Owns: c.owns(),
@@ -64,22 +70,22 @@ func Of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, error) {
 	held := c.grants()
 	p.Grants = grantList(held)
 	p.MayGain = c.gains(held)
-	return p, nil
+	return p, held, nil
 }
 
 // Between compares what content may do with what an older revision of it may do. Live is the whole cluster, with or
 // without what the older revision brought.
 func Between(old, new []*unstructured.Unstructured, live *Snapshot) (*Powers, *Expansion, error) {
 	base := live.Without(old)
-	before, err := Of(old, base)
+	before, heldBefore, err := of(old, base)
 	if err != nil {
 		return nil, nil, err
 	}
-	after, err := Of(new, base)
+	after, heldAfter, err := of(new, base)
 	if err != nil {
 		return nil, nil, err
 	}
-	return after, Expand(before, after), nil
+	return after, expand(before, after, heldBefore, heldAfter), nil
 }
 
 // scoped are rules by namespace.
@@ -107,7 +113,7 @@ func (s scoped) minus(others ...scoped) scoped {
 func (s scoped) canonical() scoped {
 	out := scoped{}
 	for namespace, rules := range s {
-		if namespace != "" {
+		if namespace != "" && !s[""].Empty() {
 			rules = rules.Minus(s[""])
 		}
 		if !rules.Empty() {

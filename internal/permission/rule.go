@@ -22,35 +22,42 @@ type Rule struct {
 // maxAtoms bounds what one rule is broken down to. No rule that means something comes near.
 const maxAtoms = 20_000
 
-// atoms breaks a rule down. It is false if that would be too many.
-func atoms(rule rbacv1.PolicyRule, add func(Rule)) bool {
-	names := max(len(rule.ResourceNames), 1)
-	// Each factor is bounded first, so that the product cannot overflow.
-	for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), names, len(rule.NonResourceURLs)} {
-		if n > maxAtoms {
-			return false
+// tooLarge reports whether there are more combinations than are broken down.
+func tooLarge(rule rbacv1.PolicyRule) bool {
+	product := len(rule.Verbs)
+	// Each factor is bounded, so that the product cannot overflow.
+	for _, n := range []int{len(rule.APIGroups), len(rule.Resources), max(len(rule.ResourceNames), 1)} {
+		if n > maxAtoms || product > maxAtoms {
+			return true
 		}
+		product *= n
 	}
-	if len(rule.APIGroups)*len(rule.Resources) > maxAtoms || len(rule.Verbs)*names > maxAtoms ||
-		len(rule.APIGroups)*len(rule.Resources)*len(rule.Verbs)*names > maxAtoms || len(rule.NonResourceURLs)*len(rule.Verbs) > maxAtoms {
-		return false
+	return product > maxAtoms || len(rule.NonResourceURLs) > maxAtoms || len(rule.Verbs)*len(rule.NonResourceURLs) > maxAtoms
+}
+
+// count is how many targets a rule has.
+func count(rule rbacv1.PolicyRule) int {
+	if tooLarge(rule) {
+		return 1
 	}
-	for _, verb := range rule.Verbs {
-		for _, path := range rule.NonResourceURLs {
-			add(Rule{Verb: verb, Path: canonicalPath(path)})
-		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				if len(rule.ResourceNames) == 0 {
-					add(Rule{Verb: verb, Group: group, Resource: resource})
-				}
-				for _, name := range rule.ResourceNames {
-					add(Rule{Verb: verb, Group: group, Resource: resource, Name: name, Named: true})
-				}
+	return len(rule.NonResourceURLs) + len(rule.APIGroups)*len(rule.Resources)*max(len(rule.ResourceNames), 1)
+}
+
+// targets calls add with all that a rule is about.
+func targets(rule rbacv1.PolicyRule, add func(target)) {
+	for _, path := range rule.NonResourceURLs {
+		add(target{path: canonicalPath(path)})
+	}
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			if len(rule.ResourceNames) == 0 {
+				add(target{group: group, resource: resource})
+			}
+			for _, name := range rule.ResourceNames {
+				add(target{group: group, resource: resource, name: name, named: true})
 			}
 		}
 	}
-	return true
 }
 
 // canonicalPath writes "/a**" as "/a*", which means the same.
@@ -73,20 +80,24 @@ func widened(rule rbacv1.PolicyRule) rbacv1.PolicyRule {
 }
 
 func (r Rule) compare(o Rule) int {
-	return cmp.Or(
-		cmp.Compare(r.Path, o.Path), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Resource, o.Resource), cmpBool(r.Named, o.Named),
-		cmp.Compare(r.Name, o.Name), cmp.Compare(r.Verb, o.Verb),
-	)
+	return cmp.Or(r.target().compare(o.target()), cmp.Compare(r.Verb, o.Verb))
 }
 
-func cmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+func (t target) compare(o target) int {
+	switch { // one after the other, since most differ early
+	case t.path != o.path:
+		return cmp.Compare(t.path, o.path)
+	case t.group != o.group:
+		return cmp.Compare(t.group, o.group)
+	case t.resource != o.resource:
+		return cmp.Compare(t.resource, o.resource)
+	case t.named != o.named:
+		if o.named {
+			return -1
+		}
+		return 1
 	}
-	return 1
+	return cmp.Compare(t.name, o.name)
 }
 
 // subresource is what stands behind the slash, "" if nothing does.

@@ -3,8 +3,8 @@
 package permission
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -12,47 +12,84 @@ import (
 // Rules is a set of what is allowed in one place: a namespace, or the whole cluster. The zero value allows nothing. What
 // it allows is all that counts: however rules are split, ordered or repeated, equal powers are equal sets.
 type Rules struct {
-	set map[Rule]struct{}
+	set map[target]verbs
 	// Which wildcards there are at all, so that most look-ups are spared.
-	anyVerb, anyGroup, anyResource, anySub, anyPath bool
+	anyGroup, anyResource, anySub, anyPath bool
+}
+
+// target is a Rule without its verb.
+type target struct {
+	group, resource, name, path string
+	named                       bool
+}
+
+func (t target) rule(verb string) Rule {
+	return Rule{Verb: verb, Group: t.group, Resource: t.resource, Name: t.name, Named: t.named, Path: t.path}
+}
+
+func (r Rule) target() target {
+	if r.Path != "" {
+		return target{path: r.Path}
+	}
+	t := target{group: r.Group, resource: r.Resource, named: r.Named}
+	if r.Named {
+		t.name = r.Name
+	}
+	return t
 }
 
 // NewRules takes rules as a role has them. Rules that are too large to be broken down are taken as everything.
 func NewRules(rules ...rbacv1.PolicyRule) *Rules {
 	r := &Rules{}
 	for _, rule := range rules {
-		if !atoms(rule, r.Add) {
-			atoms(widened(rule), r.Add)
-		}
+		r.take(rule, false)
 	}
 	return r
 }
 
-// Add allows one thing more.
-func (r *Rules) Add(rule Rule) {
-	if r.set == nil {
-		r.set = map[Rule]struct{}{}
+// take adds a rule of a role. One that is too large counts as everything or, if lean, as nothing.
+func (r *Rules) take(rule rbacv1.PolicyRule, lean bool) {
+	if tooLarge(rule) {
+		if lean {
+			return
+		}
+		rule = widened(rule)
 	}
-	r.set[rule] = struct{}{}
-	r.anyVerb = r.anyVerb || rule.Verb == "*"
-	if rule.Path != "" {
-		r.anyPath = r.anyPath || rule.Path[len(rule.Path)-1] == '*'
-		return
+	var all verbs
+	for _, verb := range rule.Verbs {
+		all = all.union(verbsOf(verb))
 	}
-	r.anyGroup = r.anyGroup || rule.Group == "*"
-	r.anyResource = r.anyResource || rule.Resource == "*"
-	r.anySub = r.anySub || len(rule.Resource) > 2 && rule.Resource[:2] == "*/"
+	if !all.empty() {
+		targets(rule, func(t target) { r.add(t, all) })
+	}
 }
 
-// Union allows what either allows.
+// Add allows one thing more.
+func (r *Rules) Add(rule Rule) { r.add(rule.target(), verbsOf(rule.Verb)) }
+
+func (r *Rules) add(t target, v verbs) {
+	if r.set == nil {
+		r.set = map[target]verbs{}
+	}
+	r.set[t] = r.set[t].union(v)
+	if t.path != "" {
+		r.anyPath = r.anyPath || strings.HasSuffix(t.path, "*")
+		return
+	}
+	r.anyGroup = r.anyGroup || t.group == "*"
+	r.anyResource = r.anyResource || t.resource == "*"
+	r.anySub = r.anySub || strings.HasPrefix(t.resource, "*/")
+}
+
+// Union allows what any of them allows.
 func (r *Rules) Union(others ...*Rules) *Rules {
 	all := &Rules{}
 	for _, one := range append([]*Rules{r}, others...) {
 		if one == nil {
 			continue
 		}
-		for rule := range one.set {
-			all.Add(rule)
+		for t, v := range one.set {
+			all.add(t, v)
 		}
 	}
 	return all
@@ -66,8 +103,8 @@ func (r *Rules) Covers(o *Rules) bool {
 	if o == nil {
 		return true
 	}
-	for rule := range o.set {
-		if !r.covers(rule, false) {
+	for t, v := range o.set {
+		if !v.minus(r.on(t, true)).empty() {
 			return false
 		}
 	}
@@ -81,10 +118,12 @@ func (r *Rules) Minus(others ...*Rules) *Rules {
 	if r == nil {
 		return rest
 	}
-	for rule := range r.set {
-		covered := slices.ContainsFunc(others, func(o *Rules) bool { return o.covers(rule, false) })
-		if !covered {
-			rest.Add(rule)
+	for t, v := range r.set {
+		for _, o := range others {
+			v = v.minus(o.on(t, true))
+		}
+		if !v.empty() {
+			rest.add(t, v)
 		}
 	}
 	return rest
@@ -93,8 +132,15 @@ func (r *Rules) Minus(others ...*Rules) *Rules {
 // Allows reports whether RBAC allows a request. Its resource has the subresource behind a slash; its name is "" where it
 // has none.
 func (r *Rules) Allows(request Rule) bool {
-	request.Named = true
-	return r.covers(request, false)
+	request.Named = request.Path == ""
+	return verbsOf(request.Verb).minus(r.on(request.target(), true)).empty()
+}
+
+// grow makes room for more targets.
+func (r *Rules) grow(by int) {
+	if r.set == nil {
+		r.set = make(map[target]verbs, by)
+	}
 }
 
 // Canonical gives the smallest set of rules that allows the same, sorted.
@@ -102,90 +148,73 @@ func (r *Rules) Canonical() []Rule {
 	if r == nil {
 		return nil
 	}
-	var out []Rule
-	for rule := range r.set {
-		if !r.covers(rule, true) {
-			out = append(out, rule)
-		}
+	out := make([]Rule, 0, 2*len(r.set))
+	for t, v := range r.set {
+		v.canonical().minus(r.on(t, false)).each(func(verb string) { out = append(out, t.rule(verb)) })
 	}
 	slices.SortFunc(out, Rule.compare)
 	return out
 }
 
-// all gives the rules as they are, in no order.
-func (r *Rules) all() func(func(Rule) bool) {
-	if r == nil {
-		return func(func(Rule) bool) {}
-	}
-	return maps.Keys(r.set)
-}
-
-func (r *Rules) has(rule Rule) bool {
-	_, ok := r.set[rule]
-	return ok
-}
-
-// covers reports whether one rule of the set allows all of rule. A union of others never does without one of them doing
-// so alone: what a wildcard stands for has no end, and any other rule is a single thing. With others, the rule itself and
-// what is the same does not count.
-func (r *Rules) covers(rule Rule, others bool) bool {
+// on gives the verbs that are allowed on a target. A union of rules never covers a target without one of them doing so
+// alone: what a wildcard stands for has no end, and any other target is a single thing. Without self, what the set says of
+// that very target does not count.
+func (r *Rules) on(t target, self bool) verbs {
+	var all verbs
 	if r.Empty() {
-		return false
+		return all
 	}
-	for _, verb := range either(rule.Verb, r.anyVerb) {
-		if rule.Path != "" {
-			if r.coversPath(verb, rule, others) {
-				return true
-			}
-			continue
-		}
-		for _, group := range either(rule.Group, r.anyGroup) {
-			if r.coversResource(verb, group, rule, others) {
-				return true
-			}
-		}
+	if self {
+		all = r.set[t]
 	}
-	return false
+	if t.path != "" {
+		return all.union(r.onPath(t))
+	}
+	all = all.union(r.onGroup(t, t, t.group))
+	if r.anyGroup && t.group != "*" {
+		all = all.union(r.onGroup(t, t, "*"))
+	}
+	return all
 }
 
-func either(exact string, any bool) []string {
-	if any && exact != "*" {
-		return []string{exact, "*"}
+// onGroup gives the verbs on targets of a group that cover t, but for t itself.
+func (r *Rules) onGroup(t, wider target, group string) (all verbs) {
+	wider.group = group
+	all = r.wider(t, wider)
+	if r.anyResource && t.resource != "*" {
+		wider.resource = "*"
+		all = all.union(r.wider(t, wider))
 	}
-	return []string{exact}
+	if !r.anySub {
+		return all
+	}
+	if below := subresource(t.resource); below != "" && t.resource != "*/"+below {
+		wider.resource = "*/" + below
+		all = all.union(r.wider(t, wider))
+	}
+	return all
 }
 
-func (r *Rules) coversResource(verb, group string, rule Rule, others bool) bool {
-	matches := func(resource string) bool {
-		all := Rule{Verb: verb, Group: group, Resource: resource}
-		if r.has(all) && !(others && all == rule) {
-			return true
-		}
-		named := Rule{Verb: verb, Group: group, Resource: resource, Name: rule.Name, Named: true}
-		return rule.Named && r.has(named) && !(others && named == rule)
+// wider gives the verbs on a target for its name and for all names, but for t itself.
+func (r *Rules) wider(t, wider target) (all verbs) {
+	if wider != t {
+		all = r.set[wider]
 	}
-	if matches(rule.Resource) || r.anyResource && rule.Resource != "*" && matches("*") {
-		return true
+	if wider.named {
+		wider.name, wider.named = "", false
+		all = all.union(r.set[wider])
 	}
-	below := subresource(rule.Resource)
-	return r.anySub && below != "" && rule.Resource != "*/"+below && matches("*/"+below)
+	return all
 }
 
-func (r *Rules) coversPath(verb string, rule Rule, others bool) bool {
-	matches := func(path string) bool {
-		candidate := Rule{Verb: verb, Path: path}
-		return r.has(candidate) && !(others && candidate == rule)
-	}
-	if matches(rule.Path) {
-		return true
-	}
+func (r *Rules) onPath(t target) (all verbs) {
 	if !r.anyPath {
-		return false
+		return all
 	}
-	for i := range len(rule.Path) + 1 {
-		if prefix := rule.Path[:i] + "*"; prefix != rule.Path && matches(prefix) {
-			return true
+	for i := range len(t.path) + 1 {
+		if prefix := t.path[:i] + "*"; prefix != t.path {
+			all = all.union(r.set[target{path: prefix}])
 		}
 	}
-	return false
+	return all
 }

@@ -266,7 +266,7 @@ func TestModelAgreesWithTheAuthorizerOfTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := &Snapshot{world: *whole.world}
+	world := &Snapshot{world: whole.world}
 	asked := make([]question, questions)
 	for i := range asked {
 		asked[i] = d.question()

@@ -5,6 +5,7 @@ package permission
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,9 @@ type world struct {
 	bySubject map[Subject][]*binding
 	accounts  map[accountID]*bool // whether tokens are mounted, nil if that is not said
 
+	once    sync.Once
+	current []*role // see clusterRoles
+
 	// lean leaves out rules that are too large to be broken down: for what is to be taken away from something.
 	lean bool
 }
@@ -95,23 +99,23 @@ func (w *world) role(id roleID) *role {
 	return nil
 }
 
-// eachRole calls f with all roles that count, in no order.
-func (w *world) eachRole(f func(*role)) {
-	gone := map[ownership.ID]bool{}
-	for at := w; at != nil; at = at.below {
-		for id, r := range at.roles {
-			if len(gone) == 0 || !gone[id.object()] {
-				f(r)
+// clusterRoles gives all ClusterRoles that count, in no order. It is for when the world is complete.
+func (w *world) clusterRoles() []*role {
+	w.once.Do(func() {
+		if w.below != nil {
+			for _, r := range w.below.clusterRoles() {
+				if w.roles[r.id] == nil && (len(w.hidden) == 0 || !w.hidden[r.id.object()]) {
+					w.current = append(w.current, r)
+				}
 			}
 		}
-		if at.below == nil {
-			break
+		for id, r := range w.roles {
+			if id.namespace == "" {
+				w.current = append(w.current, r)
+			}
 		}
-		maps.Copy(gone, at.hidden)
-		for id := range at.roles {
-			gone[id.object()] = true
-		}
-	}
+	})
+	return w.current
 }
 
 // eachBinding calls f with all bindings that count, in no order.
@@ -135,7 +139,7 @@ func (w *world) bindingsOf(s Subject) []*binding {
 	var all []*binding
 	for at := w; at != nil; at = at.below {
 		for _, b := range at.bySubject[s] {
-			if w.current(at, b) {
+			if w.counts(at, b) {
 				all = append(all, b)
 			}
 		}
@@ -143,8 +147,8 @@ func (w *world) bindingsOf(s Subject) []*binding {
 	return all
 }
 
-// current reports whether a binding of a layer is neither hidden nor replaced by those above.
-func (w *world) current(in *world, b *binding) bool {
+// counts reports whether a binding of a layer is neither hidden nor replaced by those above.
+func (w *world) counts(in *world, b *binding) bool {
 	for at := w; at != in; at = at.below {
 		if at.hidden[b.id] || at.bindings[b.id] != nil {
 			return false
@@ -168,30 +172,28 @@ func (w *world) automount(id accountID) bool {
 
 // held is what a subject or any of several may do, by namespace.
 func (w *world) held(subjects []Subject) map[string]*Rules {
-	held := map[string]*Rules{}
+	found, counts := map[string][]rbacv1.PolicyRule{}, map[string]int{}
 	for _, s := range subjects {
 		for _, b := range w.bindingsOf(s) {
-			into := held[b.id.Namespace]
-			if into == nil {
-				into = &Rules{}
-				held[b.id.Namespace] = into
+			namespace := b.id.Namespace
+			for _, rule := range w.rulesOf(w.role(b.role)) {
+				if namespace != "" && len(rule.NonResourceURLs) > 0 {
+					continue // paths have no namespace
+				}
+				found[namespace] = append(found[namespace], rule)
+				counts[namespace] += count(rule)
 			}
-			w.into(into, w.role(b.role), b.id.Namespace != "")
+		}
+	}
+	held := map[string]*Rules{}
+	for namespace, rules := range found {
+		held[namespace] = &Rules{}
+		held[namespace].grow(counts[namespace])
+		for _, rule := range rules {
+			held[namespace].take(rule, w.lean)
 		}
 	}
 	return held
-}
-
-// into adds what a role allows. Of one that is bound in a namespace, paths do not count.
-func (w *world) into(rules *Rules, r *role, namespaced bool) {
-	for _, rule := range w.rulesOf(r) {
-		if namespaced && len(rule.NonResourceURLs) > 0 {
-			continue
-		}
-		if !atoms(rule, rules.Add) && !w.lean {
-			atoms(widened(rule), rules.Add)
-		}
-	}
 }
 
 // rulesOf gives the rules of a role once the cluster has aggregated what is to be aggregated: those of all roles that it
@@ -211,12 +213,12 @@ func (w *world) rulesOf(r *role) []rbacv1.PolicyRule {
 			continue
 		}
 		selectors := selectorsOf(open[0])
-		w.eachRole(func(other *role) {
+		for _, other := range w.clusterRoles() {
 			if !seen[other.id] && selected(selectors, other) {
 				seen[other.id] = true
 				open = append(open, other)
 			}
-		})
+		}
 	}
 	return rules
 }
@@ -247,11 +249,11 @@ func (w *world) touched() map[roleID]bool {
 		open = append(open, r)
 	}
 	aggregated := map[roleID][]labels.Selector{}
-	w.eachRole(func(r *role) {
+	for _, r := range w.clusterRoles() {
 		if s := selectorsOf(r); len(s) > 0 {
 			aggregated[r.id] = s
 		}
-	})
+	}
 	for ; len(open) > 0; open = open[1:] {
 		for id, selectors := range aggregated {
 			if !touched[id] && selected(selectors, open[0]) {
