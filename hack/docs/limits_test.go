@@ -30,6 +30,8 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 		{"internal/unpack/limits.go", "ratioFloor =", "32 << 20", "more than 32 MiB"},
 		{"internal/parse/doc.go", "MaxFiles =", "64 << 20", "files that are read | 64 MiB |"},
 		{"internal/parse/doc.go", "MaxDocument =", "16 << 20", "document | 16 MiB |"},
+		{"internal/parse/doc.go", "MaxStructure =", "2 << 20", "one document | 2,097,152 |"},
+		{"internal/parse/doc.go", "MaxValues =", "4 << 20", "aliases add | 4,194,304 |"},
 		{"internal/parse/doc.go", "maxExpanded =", "4 << 20", "one document | 4 MiB |"},
 		{"internal/parse/doc.go", "maxDepth =", "500", "| Levels of nesting | 500 |"},
 		{"internal/parse/doc.go", "MaxObjects =", "50_000", "| Objects | 50,000 |"},

@@ -45,12 +45,13 @@ type Objects struct {
 	reader    string // ID of the provisioner that reads, for messages
 	namespace string // of the instance
 	seen      map[identity]Place
+	left      int // values that there may yet be
 	faults    []*provisioner.InputError
 }
 
 // NewObjects returns an empty set. reader is the ID of the provisioner that reads, and namespace that of the instance.
 func NewObjects(reader, namespace string) *Objects {
-	return &Objects{reader: reader, namespace: namespace, seen: map[identity]Place{}}
+	return &Objects{reader: reader, namespace: namespace, seen: map[identity]Place{}, left: MaxValues}
 }
 
 // ReadAll reads the files in order. Faults of the content are kept for Refusal; an error is of the file system.
@@ -73,7 +74,7 @@ func (c *Objects) ReadAll(ctx context.Context, content fs.FS, names []string) er
 		if err := c.readFile(ctx, name, data); err != nil {
 			return err
 		}
-		if len(c.faults) > MaxFaults {
+		if len(c.faults) > MaxFaults || c.left < 0 {
 			return nil
 		}
 	}
@@ -85,7 +86,7 @@ func (c *Objects) readFile(ctx context.Context, name string, data []byte) error 
 		c.Skipped = append(c.Skipped, name)
 		return nil
 	}
-	faults, err := eachDocument(ctx, name, data, func(doc Document) error {
+	faults, err := eachDocument(ctx, name, data, &c.left, func(doc Document) error {
 		c.addDocument(name, doc)
 		for _, line := range doc.repeated {
 			c.Repeated = append(c.Repeated, Place{name, line}.String())

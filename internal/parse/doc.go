@@ -13,6 +13,7 @@ const (
 	MaxFiles     = 64 << 20 // bytes of all files that are read
 	MaxDocument  = 16 << 20 // bytes of one document; a List can be long
 	MaxStructure = 2 << 20  // of one document: about the number of its values
+	MaxValues    = 4 << 20  // of all files of a bundle, counted likewise
 	MaxObjects   = 50_000
 	MaxFaults    = 20 // that are told at once
 

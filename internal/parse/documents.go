@@ -102,21 +102,23 @@ type Document struct {
 	items []int // lines of the elements of a top-level field items
 	// repeated are lines with a key that was set before to the same value, which is no fault but no good either.
 	repeated []int
+	expanded int // bytes, about, that aliases have added
 }
 
 // File gives the documents of a YAML or JSON file. Faults are what is wrong with it; documents before them are given too. The
 // error is that of ctx.
 func File(ctx context.Context, name string, data []byte) ([]Document, []*provisioner.InputError, error) {
 	var docs []Document
-	faults, err := eachDocument(ctx, name, data, func(doc Document) error {
+	left := MaxValues
+	faults, err := eachDocument(ctx, name, data, &left, func(doc Document) error {
 		docs = append(docs, doc)
 		return nil
 	})
 	return docs, faults, err
 }
 
-// eachDocument calls use with each document, until it fails.
-func eachDocument(ctx context.Context, name string, data []byte, use func(Document) error) ([]*provisioner.InputError, error) {
+// eachDocument calls use with each document, until it fails. left is how many values there may yet be.
+func eachDocument(ctx context.Context, name string, data []byte, left *int, use func(Document) error) ([]*provisioner.InputError, error) {
 	chunks, fault := split(name, data)
 	if fault != nil {
 		return []*provisioner.InputError{fault}, nil
@@ -126,7 +128,13 @@ func eachDocument(ctx context.Context, name string, data []byte, use func(Docume
 		if err := ctx.Err(); err != nil {
 			return all, err
 		}
+		if *left -= structure(chunk.data); *left < 0 {
+			return append(all, &provisioner.InputError{File: name, Line: chunk.line, Reason: fmt.Sprintf("the files so far have more than %d values: split the bundle", MaxValues)}), nil
+		}
 		docs, faults := readChunk(name, chunk)
+		for _, doc := range docs {
+			*left -= doc.expanded / nodeSize
+		}
 		all = append(all, faults...)
 		for _, doc := range docs {
 			if err := use(doc); err != nil {

@@ -74,7 +74,7 @@ func readNode(root *yaml.Node, c chunk) (Document, *provisioner.InputError) {
 		}
 		return Document{}, &provisioner.InputError{Line: before + top.Line, Reason: err.Error()}
 	}
-	doc := Document{Value: value, Line: before + top.Line, repeated: r.repeated}
+	doc := Document{Value: value, Line: before + top.Line, repeated: r.repeated, expanded: r.expanded}
 	if top.Kind == yaml.MappingNode {
 		doc.items = r.itemLines(top)
 	}

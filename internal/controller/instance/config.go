@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/configuration"
+	"rukpak.io/rukpak/internal/parse"
 )
 
 // maxConfig is the largest part of a configuration, in bytes: an object of the API is not larger.
@@ -126,16 +128,12 @@ func parsePart(value []byte, ref v1alpha1.ConfigReference) (part map[string]any,
 	if ref.TargetPath != "" {
 		return at(ref.TargetPath, strings.TrimRight(string(value), "\r\n"))
 	}
+	if err := parse.Expands(value); err != nil {
+		return nil, notYAML(err, ref)
+	}
 	encoded, err := yaml.YAMLToJSONStrict(value)
 	if err != nil {
-		fault = "it is no YAML"
-		if line := lineOf.FindString(err.Error()); line != "" {
-			fault += ", at " + line
-		}
-		if ref.Kind != "Secret" {
-			fault += ": " + err.Error()
-		}
-		return nil, fault
+		return nil, notYAML(err, ref)
 	}
 	if trimmed := bytes.TrimSpace(encoded); string(trimmed) == "null" {
 		return nil, ""
@@ -144,6 +142,22 @@ func parsePart(value []byte, ref v1alpha1.ConfigReference) (part map[string]any,
 		return nil, "it is no mapping of names to values"
 	}
 	return part, ""
+}
+
+// notYAML says what a parser found, without what may be secret.
+func notYAML(err error, ref v1alpha1.ConfigReference) string {
+	var aliases *parse.ExpansionError
+	if errors.As(err, &aliases) {
+		return "its YAML cannot be used: " + aliases.Error()
+	}
+	fault := "it is no YAML"
+	if line := lineOf.FindString(err.Error()); line != "" {
+		fault += ", at " + line
+	}
+	if ref.Kind != "Secret" {
+		fault += ": " + err.Error()
+	}
+	return fault
 }
 
 // at puts a text at a path of fields.

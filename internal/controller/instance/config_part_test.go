@@ -42,6 +42,7 @@ func TestPartThatIsNoMappingIsRefusedAndASecretNotTold(t *testing.T) {
 		"Syntax":    {"ConfigMap", "a: 1\nb: [\n", "", "it is no YAML, at line "},
 		"Secret":    {"Secret", "ok: 1\nhunter2: [\n", "", "it is no YAML, at line"},
 		"Twice":     {"ConfigMap", "a: 1\na: 2\n", "", `"a" already set in map`},
+		"Aliases":   {"Secret", "a: &a " + strings.Repeat("hunter2", 40_000) + "\nb: [" + strings.Repeat("*a ,", 100_000) + "]\n", "", "aliases make it larger"},
 		"EmptyName": {"ConfigMap", "x", "a..b", "an empty name"},
 		"Large":     {"ConfigMap", strings.Repeat("#", maxConfig+1), "", "more than"},
 	} {

@@ -174,6 +174,8 @@ func (c *Controller) newSpec(w *work, manifest, config v1alpha1.Digest) v1alpha1
 		Prune:                prunes(w.instance),
 		RecreateImmutable:    w.instance.Spec.Strategy.RecreateImmutable,
 		CRDUpgrade:           w.instance.Spec.Strategy.CRDUpgrade,
+		InstanceGeneration:   w.instance.Generation,
+		ChangedBy:            changedBy(w.instance, activeOf(w.revisions)),
 	}
 }
 

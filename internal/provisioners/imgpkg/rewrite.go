@@ -102,7 +102,11 @@ func (r *rewriter) text(at parse.Placed, text string, path []any, rules []search
 // nested rewrites what stands as YAML or JSON in a text.
 func (r *rewriter) nested(at parse.Placed, text string, path []any, rules []searchRule, encode func(any) ([]byte, error)) string {
 	var value any
-	asJSON, err := yaml.YAMLToJSON([]byte(text))
+	var asJSON []byte
+	err := parse.Expands([]byte(text))
+	if err == nil {
+		asJSON, err = yaml.YAMLToJSON([]byte(text))
+	}
 	if err == nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &value)
 	}

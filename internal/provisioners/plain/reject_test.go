@@ -164,6 +164,24 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
+// TestAllFilesTogetherAreBounded holds also for documents that are small, each alone, and become large.
+func TestAllFilesTogetherAreBounded(t *testing.T) {
+	bomb := "data: {a: &a [" + strings.Repeat("x,", 1000) + "], b: [" + strings.Repeat("*a ,", 200) + "]}\n"
+	object := func(i int, data string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n%d}\n%s", i, data)
+	}
+	files := fstest.MapFS{}
+	var text strings.Builder
+	for i := range 3 {
+		files[fmt.Sprintf("f%d.yaml", i)] = &fstest.MapFile{Data: []byte(object(i, strings.Repeat("\n", parse.MaxStructure-100)))}
+	}
+	for i := range 40 {
+		text.WriteString(object(i, bomb) + "---\n")
+	}
+	rejects(t, files, "f2.yaml:1: the files so far have more than 4194304 values: split the bundle")
+	rejects(t, fstest.MapFS{"x.yaml": {Data: []byte(text.String())}}, "x.yaml:100: the files so far have more than 4194304 values: split the bundle")
+}
+
 func TestParametersAndConfigAreRefused(t *testing.T) {
 	content := fstest.MapFS{"x.yaml": {Data: []byte(configMap)}}
 	for raw, want := range map[string]string{
