@@ -39,7 +39,9 @@ type Controller struct {
 	Accounts     Accounts
 	Facts        Facts
 	Follower     Follower
-	Workers      int
+	Workers      int // for the instances of one namespace; those of all have twice as many
+
+	turns *pace.Turns // to render; nil: no instance waits for another
 
 	looked   sync.Map // UID of an instance -> *look
 	followed sync.Map // UID of an instance -> *round
@@ -77,6 +79,8 @@ func (w *work) again(pause time.Duration) {
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
+	workers := 2 * c.Workers
+	c.turns = &pace.Turns{Workers: workers}
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("instance").
 		For(&v1alpha1.BundleInstance{}).
 		Watches(&v1alpha1.InstanceRevision{}, handler.EnqueueRequestsFromMapFunc(c.ofRevision)).
@@ -84,7 +88,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.ProvisionerClass{}, handler.EnqueueRequestsFromMapFunc(c.ofClass)).
 		Watches(&v1alpha1.BundleInstance{}, handler.EnqueueRequestsFromMapFunc(c.ofDependency)).
 		WatchesRawSource(source.Func(c.ofProvisioner)).
-		WithOptions(pace.Options(c.Workers)).
+		WithOptions(pace.Options(workers)).
 		Build(reconcile.AsReconciler(mgr.GetClient(), c))
 	if err != nil {
 		return err
@@ -105,6 +109,9 @@ func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleIns
 	w := &work{instance: instance}
 	err := c.advance(ctx, w)
 
+	if errors.Is(err, errTurn) { // it is woken, mostly before that
+		return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // RequeueAfter would forget its failures
+	}
 	var held *Hold
 	if err != nil && !errors.As(err, &held) {
 		held = &Hold{Reason: v1alpha1.ReasonTransientError, Message: err.Error(), Retry: true}

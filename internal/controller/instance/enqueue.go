@@ -66,8 +66,10 @@ func (c *Controller) ofClass(ctx context.Context, class client.Object) []reconci
 	return requests
 }
 
-// ofProvisioner has instances looked at that waited for a provisioner outside of the manager.
+// ofProvisioner has instances looked at that waited for a provisioner outside of the manager, or for their turn.
 func (c *Controller) ofProvisioner(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	c.Provisioners.OnInstance(func(name types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: name}) })
+	wake := func(name types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: name}) }
+	c.turns.Wake = wake
+	c.Provisioners.OnInstance(wake)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cluster"
@@ -57,6 +58,10 @@ type Facts interface {
 	Cluster(ctx context.Context) (provisioner.Cluster, error)
 }
 
+// errTurn says that other instances of the namespace are rendered now, as many as leaves room for those of others: content
+// can take minutes.
+var errTurn = errors.New("it waits for its turn to be rendered")
+
 // rendering is what a revision keeps.
 type rendering struct {
 	bytes       []byte
@@ -69,6 +74,11 @@ type rendering struct {
 // render turns the content and the configuration into the manifests of the revision with a number. What is rendered again
 // for a revision that is there has its number, or other bytes would come of that alone.
 func (c *Controller) render(ctx context.Context, w *work, number int64) (*rendering, error) {
+	done, ok := c.turns.Take(client.ObjectKeyFromObject(w.instance))
+	if !ok {
+		return nil, errTurn
+	}
+	defer done()
 	tree, err := c.Contents.Open(ctx, digest.Digest(w.bundle.Status.Content.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		c.Contents.Lost(types.NamespacedName{Namespace: w.bundle.Namespace, Name: w.bundle.Name})
