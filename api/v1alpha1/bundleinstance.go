@@ -14,6 +14,12 @@ const MaxInstanceNameLength = 52
 // FinalizerTeardown keeps a BundleInstance until its objects are removed.
 const FinalizerTeardown = "rukpak.io/teardown"
 
+// AnnotationChangedBy of a BundleInstance says who changed its spec: a line for
+// each of the last 16 users, with the generation, a space, and the name, in
+// which "%" is %25 and a line break %0A. The API server writes it, and lets
+// nobody else: see config/stamp.
+const AnnotationChangedBy = "rukpak.io/changed-by"
+
 // Annotations of a BundleInstance about the tasks of its content.
 const (
 	// AnnotationRetry runs the tasks of a revision, or of the teardown, again

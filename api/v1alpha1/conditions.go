@@ -144,6 +144,9 @@ const (
 	ReasonRevisionMissing  = "RevisionMissing"  // there is no such revision
 	ReasonRevisionDecided  = "RevisionDecided"  // the revision was decided before
 	ReasonRevisionReplaced = "RevisionReplaced" // the revision was superseded before
+	ReasonSelfApproval     = "SelfApproval"     // its approver changed the instance, and the class asks for two persons
+	ReasonExpired          = "Expired"          // it is older than the class allows
+	ReasonGroupMissing     = "GroupMissing"     // a rule asks for a member of another group
 )
 
 // Reasons of Ready on a RegistryConfig.

@@ -15,13 +15,17 @@
 //   - An Approve counts as long as it exists. Once activation has begun it stays, and no later decision counts.
 //   - A revision that takes the place of one that failed may inherit its approval; a Deny wins as long as activation has
 //     not begun.
-//   - In a class of mode Automatic the class approves; a Deny still wins as long as activation has not begun.
+//   - In a class of mode Automatic the class approves, in one of mode Policy its rules may; a Deny still wins as long as
+//     activation has not begun. What the rules say counts as long as they say it: theirs is no Deny that is final.
+//   - Where people decide, as many different users must approve as is asked for, and an Approve does not count that is
+//     too old, by none of the groups that are asked for, or by who made the change, if the class wants two persons.
 package approval
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,8 +67,12 @@ type Revision struct {
 // Input is all that decides.
 type Input struct {
 	Revision Revision
-	// Mode of the class now. Any but Automatic waits for an Approval.
+	// Mode of the class now. Manual waits for people, Policy does what Rule says.
 	Mode v1alpha1.ApprovalMode
+	// Rule is what the rules of a class of mode Policy say; nil lets people decide.
+	Rule *Rule
+	// People says which approvals by people suffice.
+	People People
 	// Inherited is a decision that was made on the same before, nil if there is none. It counts as that of a class does.
 	Inherited *v1alpha1.Decision
 	// Approvals of the revision's namespace, in any order; those that name other revisions are passed over.
@@ -79,6 +87,14 @@ type Input struct {
 	Now metav1.Time
 }
 
+// Rule is the rule of a policy that matched.
+type Rule struct {
+	Name   string
+	Effect v1alpha1.RuleEffect // Require only adds to what is told: the number is in People
+	// Message says why: one line, or nothing.
+	Message string
+}
+
 // Verdict is the answer to an Input.
 type Verdict struct {
 	Outcome Outcome
@@ -88,6 +104,8 @@ type Verdict struct {
 	Reason, Message string
 	// Counted says of each Approval that names the revision whether it counts, in the order in which they were taken.
 	Counted []Counted
+	// Expires is when the first of the decisions does, if activation has not begun until then. Zero means never.
+	Expires time.Time
 }
 
 // Counted is the condition Counted of one Approval.
@@ -140,10 +158,11 @@ func (j *judge) decided() {
 
 // decide takes the approvals one by one until one denies.
 func (j *judge) decide() {
-	denial := denied(j.in.Previous)
+	denial := final(j.in.Previous)
 	for _, approval := range j.approvals {
 		switch {
 		case j.mismatch(approval):
+		case approval.Spec.Decision == v1alpha1.DecisionApprove && j.insufficient(approval):
 		case j.recorded(approval) && !withdrawn(approval):
 			j.record(decision(approval))
 			j.count(approval)
@@ -161,6 +180,7 @@ func (j *judge) decide() {
 			j.approve(approval)
 		}
 	}
+	rule := j.rule()
 	switch {
 	case denial != nil:
 		j.record(*denial)
@@ -168,14 +188,37 @@ func (j *judge) decide() {
 	case j.in.Inherited != nil:
 		j.record(j.asBefore(*j.in.Inherited))
 		j.conclude(Approved)
-	case j.in.Mode == v1alpha1.ApprovalAutomatic:
-		j.record(j.byClass())
+	case rule == v1alpha1.RuleDenies:
+		j.record(j.byClass(v1alpha1.DecisionDeny))
+		j.conclude(Denied)
+	case j.in.Mode == v1alpha1.ApprovalAutomatic || rule == v1alpha1.RuleApproves:
+		j.record(j.byClass(v1alpha1.DecisionApprove))
 		j.conclude(Approved)
-	case len(j.verdict.Decisions) > 0:
+	case j.in.People.lacking(j.verdict.Decisions) == "":
+		j.verdict.Expires = j.in.People.expires(j.verdict.Decisions)
 		j.conclude(Approved)
 	default:
+		j.verdict.Expires = j.in.People.expires(j.verdict.Decisions)
 		j.conclude(Waiting)
 	}
+}
+
+// rule is what the rule that matched does, "" if people decide.
+func (j *judge) rule() v1alpha1.RuleEffect {
+	if j.in.Mode != v1alpha1.ApprovalByPolicy || j.in.Rule == nil || j.in.Rule.Effect == v1alpha1.RuleRequires {
+		return ""
+	}
+	return j.in.Rule.Effect
+}
+
+// insufficient refuses an Approve by who, or when, it does not count.
+func (j *judge) insufficient(approval v1alpha1.Approval) bool {
+	reason, message := j.in.People.refused(approval, j.in.Revision.Class, j.in.Now)
+	if reason == "" {
+		return false
+	}
+	j.verdict.Counted = append(j.verdict.Counted, Counted{Name: approval.Name, Reason: reason, Message: message})
+	return true
 }
 
 // approve counts an Approve, unless the revision's turn is over or its status is full.
@@ -231,17 +274,28 @@ func (j *judge) record(made v1alpha1.Decision) {
 }
 
 // byClass is the class's decision: that of before, so that its time stays.
-func (j *judge) byClass() v1alpha1.Decision {
-	made := v1alpha1.Decision{
-		Approval: ClassDecision, Approver: "class/" + j.in.Revision.Class, Decision: v1alpha1.DecisionApprove, Time: j.in.Now,
+func (j *judge) byClass(made v1alpha1.ApprovalDecision) v1alpha1.Decision {
+	out := v1alpha1.Decision{Approval: ClassDecision, Approver: "class/" + j.in.Revision.Class, Decision: made, Time: j.in.Now}
+	if j.in.Rule != nil && j.in.Mode == v1alpha1.ApprovalByPolicy {
+		out.Message = j.in.Rule.told()
 	}
-	return j.asBefore(made)
+	return j.asBefore(out)
+}
+
+// told names the rule, and why it says so.
+func (r Rule) told() string {
+	text := fmt.Sprintf("rule %q", r.Name)
+	if r.Message != "" {
+		text += ": " + line(r.Message)
+	}
+	return text
 }
 
 // asBefore is a decision that nobody makes anew each time.
 func (j *judge) asBefore(made v1alpha1.Decision) v1alpha1.Decision {
 	for _, known := range j.in.Previous {
-		if known.Approval == made.Approval && known.Approver == made.Approver {
+		if known.Approval == made.Approval && known.Approver == made.Approver && known.Decision == made.Decision &&
+			(known.Message == made.Message || known.Approval != ClassDecision) {
 			return known
 		}
 	}
@@ -279,14 +333,38 @@ func (j *judge) conclude(outcome Outcome) {
 		v.Reason, v.Message = v1alpha1.ReasonApproved, "approved by "+approvers(v.Decisions)
 		if len(v.Decisions) == 1 && automatic(v.Decisions[0]) {
 			v.Reason, v.Message = v1alpha1.ReasonAutomatic, fmt.Sprintf("class %q approves by itself", j.in.Revision.Class)
+			if why := line(v.Decisions[0].Message); why != "" {
+				v.Message = fmt.Sprintf("class %q approves by %s", j.in.Revision.Class, why)
+			}
 		}
 		if len(v.Decisions) == 1 && By(v.Decisions[0]) == "rollback" {
 			v.Reason, v.Message = v1alpha1.ReasonInherited, line(v.Decisions[0].Message)
 		}
+		if len(users(v.Decisions)) > 0 {
+			v.Message += j.in.People.unenforced()
+		}
 	default:
-		v.Reason = v1alpha1.ReasonWaitingForApproval
-		v.Message = fmt.Sprintf("waiting for an Approval of manifest digest %s by somebody who may approve for class %q", j.in.Revision.ManifestDigest, j.in.Revision.Class)
+		v.Reason, v.Message = v1alpha1.ReasonWaitingForApproval, j.waiting()
 	}
+}
+
+// waiting says for whose approval of what it waits.
+func (j *judge) waiting() string {
+	people := j.in.People
+	text := fmt.Sprintf("waiting for an Approval of manifest digest %s by somebody who may approve for class %q", j.in.Revision.ManifestDigest, j.in.Revision.Class)
+	if len(people.Groups) > 0 {
+		text += " and is in " + anyOf(people.Groups)
+	}
+	if people.Required > 1 {
+		text += ": " + people.lacking(j.verdict.Decisions)
+	}
+	if j.in.Mode == v1alpha1.ApprovalByPolicy && j.in.Rule != nil {
+		text += "; as asked by " + j.in.Rule.told()
+	}
+	if people.TwoPersons && len(people.ChangedBy) > 0 {
+		text += fmt.Sprintf("; not by who changed the instance: %s", strings.Join(people.ChangedBy, ", "))
+	}
+	return text + people.unenforced()
 }
 
 func automatic(made v1alpha1.Decision) bool {

@@ -29,6 +29,7 @@ func decision(approval v1alpha1.Approval) v1alpha1.Decision {
 		Approval: approval.Name,
 		Approver: approval.Spec.Approver,
 		Decision: approval.Spec.Decision,
+		Groups:   approval.Spec.Groups,
 		Message:  approval.Spec.Message,
 		Time:     approval.CreationTimestamp,
 	}
@@ -44,6 +45,14 @@ func withdrawn(approval v1alpha1.Approval) bool {
 	return approval.DeletionTimestamp != nil && approval.Spec.Decision != v1alpha1.DecisionDeny
 }
 
+// final returns the decision of a user that denies, or nil.
+func final(decisions []v1alpha1.Decision) *v1alpha1.Decision {
+	if found := denied(decisions); found != nil && By(*found) == "user" {
+		return found
+	}
+	return nil
+}
+
 // denied returns the decision that denies, or nil.
 func denied(decisions []v1alpha1.Decision) *v1alpha1.Decision {
 	i := slices.IndexFunc(decisions, func(made v1alpha1.Decision) bool { return made.Decision == v1alpha1.DecisionDeny })
@@ -53,7 +62,8 @@ func denied(decisions []v1alpha1.Decision) *v1alpha1.Decision {
 	return &decisions[i]
 }
 
-// Allow tells whether recorded decisions allow a revision to be active.
+// Allow tells whether the recorded decisions of a revision whose activation has begun allow it to be active. Before,
+// there may be fewer of them than are asked for.
 func Allow(decisions []v1alpha1.Decision) bool { return approved(decisions) }
 
 // Approvers names who approved, in order, each once; no more than five.

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (v *decideVerb) decide(ctx context.Context, revision *v1alpha1.InstanceRevi
 	}
 	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[v.decision]
 	v.print("%s %s by %s", revision.Name, done, approval.Spec.Approver)
+	if now, err := v.revisionNamed(ctx, revision.Name); err == nil && counted.Word != state.Unseen && state.OfRevision(now).Word == state.Waiting {
+		v.say("note: %s", state.OfRevision(now).Message)
+	}
 	if counted.Word == state.Unseen {
 		v.say("note: the decision is written as approval %s, but no manager has counted it yet", approval.Name)
 	}
@@ -56,7 +60,29 @@ func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevisio
 			Decision:             decision, Approver: review.Status.UserInfo.Username, Message: message,
 		},
 	}
+	if decision == v1alpha1.DecisionApprove {
+		approval.Spec.Groups = s.askedGroups(ctx, cluster, revision.Spec.ProvisionerClassName, review.Status.UserInfo.Groups)
+	}
 	return approval, cluster.Create(ctx, approval)
+}
+
+// askedGroups are those of the user's groups of which a rule of the class may want a member. A class that cannot be read
+// names none: if one is needed, the verdict on the Approval says so.
+func (s *session) askedGroups(ctx context.Context, cluster client.Client, class string, mine []string) []string {
+	found := &v1alpha1.ProvisionerClass{}
+	if err := cluster.Get(ctx, client.ObjectKey{Name: class}, found); err != nil {
+		return nil
+	}
+	var asked []string
+	for _, rule := range found.Spec.Approval.Rules {
+		for _, group := range rule.Groups {
+			if slices.Contains(mine, group) && !slices.Contains(asked, group) {
+				asked = append(asked, group)
+			}
+		}
+	}
+	slices.Sort(asked)
+	return asked[:min(len(asked), 16)]
 }
 
 // countPatience is how long it is waited for that a decision takes effect.
@@ -89,10 +115,11 @@ func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approv
 	}
 }
 
-// tookEffect says whether the revision is no longer undecided. One that cannot be read is not waited for.
+// tookEffect says whether the revision knows of the decision. One that cannot be read is not waited for.
 func (v *decideVerb) tookEffect(ctx context.Context, approval *v1alpha1.Approval) bool {
 	revision, err := v.revisionNamed(ctx, approval.Spec.Revision)
-	return err != nil || state.OfRevision(revision).Word != state.Waiting
+	return err != nil || state.OfRevision(revision).Word != state.Waiting ||
+		slices.ContainsFunc(revision.Status.Decisions, func(made v1alpha1.Decision) bool { return made.Approval == approval.Name })
 }
 
 // outlook is whether a plan will come about that is waited for. Where somebody has to mend something first, nobody is

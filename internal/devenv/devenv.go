@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"rukpak.io/rukpak/internal/testenv"
@@ -121,7 +122,20 @@ func (e *Env) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.installStamp(ctx, root); err != nil {
+		return err
+	}
 	return e.awaitPolicies(ctx)
+}
+
+// installStamp is config/stamp, where the API server knows what it is.
+func (e *Env) installStamp(ctx context.Context, root string) error {
+	served, err := e.Cluster.Kubectl(ctx, "get", "--raw", "/apis/admissionregistration.k8s.io/v1")
+	if err != nil || !strings.Contains(served, "mutatingadmissionpolicies") {
+		return err
+	}
+	_, err = e.Cluster.Kubectl(ctx, "apply", "-k", filepath.Join(root, "config", "stamp"))
+	return err
 }
 
 func (e *Env) startManagerUnless(ctx context.Context) error {

@@ -20,7 +20,7 @@ const (
 
 // What a provisioner does with a job that it took: POST work/<job>/<action>, but for JobContent, which is got.
 const (
-	JobContent = "content" // the tree of files, as a tar archive
+	JobContent = "content" // the tree of files, as a tar archive, whole or from a byte on ("Range: bytes=N-")
 	JobRenew   = "renew"   // it is still at it
 	JobResult  = "result"  // it is done: a Result
 )
@@ -59,6 +59,9 @@ type Job struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Upgrade says that a revision has been active before.
 	Upgrade bool `json:"upgrade,omitempty"`
+	// Origins say where the parts of the content came from, in the order of the bundle's sources; absent where that is not
+	// known. The same content may have others later, and is rendered again then.
+	Origins []Origin `json:"origins,omitempty"`
 	// Cluster says what the cluster is like.
 	Cluster *ClusterFacts `json:"cluster,omitempty"`
 	// Reads says that the cluster can be read for this job.
@@ -69,6 +72,13 @@ type Job struct {
 type InstanceName struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+}
+
+// Origin is a provisioner.Origin.
+type Origin struct {
+	Path string `json:"path,omitempty"`
+	Kind string `json:"kind"`
+	Ref  string `json:"ref"`
 }
 
 // ClusterFacts are those of provisioner.Cluster.

@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +25,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		return err
 	}
 	for _, revision := range w.revisions {
-		mode, err := c.mode(ctx, revision.Spec.ProvisionerClassName)
+		policy, err := c.policy(ctx, revision.Spec.ProvisionerClassName)
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,8 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 				Class:          revision.Spec.ProvisionerClassName,
 				Created:        revision.CreationTimestamp,
 			},
-			Mode:       mode,
+			Mode:       policy.Mode,
+			People:     people(policy, revision),
 			Inherited:  made,
 			Approvals:  list.Items,
 			Previous:   revision.Status.Decisions,
@@ -49,6 +51,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		}
 		if revision == w.newest {
 			c.apply(revision, verdict)
+			w.lookAgain(verdict.Expires)
 		} else {
 			replaced(revision, w.newest)
 		}
@@ -59,20 +62,46 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 	return nil
 }
 
-// mode of a class now. A class that is gone approves nothing by itself.
-func (c *Controller) mode(ctx context.Context, class string) (v1alpha1.ApprovalMode, error) {
+// policy of a class now. A class that is gone approves nothing by itself.
+func (c *Controller) policy(ctx context.Context, class string) (v1alpha1.ApprovalPolicy, error) {
 	found := &v1alpha1.ProvisionerClass{}
 	err := c.Client.Get(ctx, types.NamespacedName{Name: class}, found)
 	if apierrors.IsNotFound(err) {
-		return v1alpha1.ApprovalManual, nil
+		return v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}, nil
 	}
-	return found.Spec.Approval.Mode, err
+	return found.Spec.Approval, err
+}
+
+// people says which approvals suffice for a revision.
+func people(policy v1alpha1.ApprovalPolicy, revision *v1alpha1.InstanceRevision) approval.People {
+	out := approval.People{
+		Required:   int(policy.RequiredApprovals),
+		ChangedBy:  revision.Spec.ChangedBy,
+		TwoPersons: policy.AllowSelfApproval != nil && !*policy.AllowSelfApproval,
+	}
+	if policy.ExpireAfter != nil {
+		out.ExpireAfter = policy.ExpireAfter.Duration
+	}
+	return out
+}
+
+// lookAgain has the instance looked at when an approval expires, should it not be active then.
+func (w *work) lookAgain(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if left := max(time.Until(at), 0) + time.Second; w.requeue == 0 || left < w.requeue {
+		w.requeue = left
+	}
 }
 
 // apply writes the verdict into the revision's status.
 func (c *Controller) apply(revision *v1alpha1.InstanceRevision, verdict approval.Verdict) {
 	conditions := conditionsOf(revision)
 	revision.Status.Decisions = verdict.Decisions
+	if verdict.Outcome != approval.Denied {
+		conditions.Remove(v1alpha1.ConditionDenied) // the rules of a class may say something else by now
+	}
 	switch verdict.Outcome {
 	case approval.Denied:
 		conditions.True(v1alpha1.ConditionDenied, verdict.Reason, verdict.Message)

@@ -98,6 +98,7 @@ func sameEffect(back, before v1alpha1.InstanceRevisionSpec) bool {
 	}
 	for _, spec := range []*v1alpha1.InstanceRevisionSpec{&back, &before} {
 		spec.Number, spec.RollbackOf, spec.InsteadOf, spec.OnFailure = 0, nil, nil, ""
+		spec.InstanceGeneration, spec.ChangedBy = 0, nil
 	}
 	return equality.Semantic.DeepEqual(back, before)
 }
