@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/internal/identity"
+	"rukpak.io/rukpak/internal/permission"
 	"rukpak.io/rukpak/internal/testenv"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -149,20 +150,20 @@ func parse(t *testing.T, text string) []provisioner.Phase {
 	return provisioner.ByKind(objects)
 }
 
-// lacks asks for all that the content needs.
-func lacks(t *testing.T, c client.Client, namespace, account string) []identity.Access {
+// needs is all that the content needs.
+func needs(t *testing.T, c client.Client, namespace string) permission.Needs {
 	t.Helper()
-	phases := parse(t, strings.ReplaceAll(content, "NS", namespace))
-	reviewer := identity.NewReviewer(c)
-	needed, err := identity.Needed(phases, c.RESTMapper())
+	needed, err := permission.Needed(parse(t, strings.ReplaceAll(content, "NS", namespace)), c.RESTMapper(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	granted, err := reviewer.Escalation(t.Context(), namespace, account, phases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	missing, err := reviewer.Missing(t.Context(), namespace, account, append(needed, granted...))
+	return needed
+}
+
+// lacks asks for all that the content needs.
+func lacks(t *testing.T, c client.Client, namespace, account string) []permission.Access {
+	t.Helper()
+	missing, err := identity.NewReviewer(c).Missing(t.Context(), namespace, account, needs(t, c, namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,111 +188,20 @@ create,delete,get,patch widgets.example.com in namespace "NS"
 bind clusterroles.rbac.authorization.k8s.io "view" in namespace "NS"
 create,delete,get,patch rolebindings.rbac.authorization.k8s.io in namespace "NS"
 create,delete,get,patch roles.rbac.authorization.k8s.io in namespace "NS"`), "NS", namespace), "\n")
-	if diff := cmp.Diff(want, identity.Lines(missing)); diff != "" {
+	if diff := cmp.Diff(want, permission.Lines(missing)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	text, err := identity.RBAC(missing, namespace, account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range strings.Split(text, "---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
+	for _, object := range needs(t, c, namespace).LeastRBAC(namespace, account, nil) {
+		object, ok := object.(client.Object)
+		if !ok || object.GetObjectKind().GroupVersionKind().Kind == "ServiceAccount" {
+			continue // it is there
 		}
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Delete(context.Background(), object) })
 	}
-	if still := identity.Lines(lacks(t, c, namespace, account)); len(still) > 0 {
+	if still := permission.Lines(lacks(t, c, namespace, account)); len(still) > 0 {
 		t.Errorf("after it was granted: %q", still)
-	}
-}
-
-func TestRBACIsTheLeast(t *testing.T) {
-	t.Parallel()
-	got, err := identity.RBAC([]identity.Access{
-		{Verb: "patch", Resource: "secrets", Namespace: "b"}, {Verb: "get", Resource: "configmaps", Namespace: "b"},
-		{Verb: "get", Resource: "secrets", Namespace: "b"}, {Verb: "patch", Resource: "configmaps", Namespace: "b"},
-		{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Namespace: "b", Name: "view", Exact: true},
-		{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Namespace: "b", Name: "edit", Exact: true},
-		{Verb: "get", Resource: "namespaces"}, {Verb: "get", Path: "/metrics"},
-	}, "a", "installer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: rukpak:a:installer
-rules:
-- nonResourceURLs:
-  - /metrics
-  verbs:
-  - get
-- apiGroups:
-  - ""
-  resources:
-  - namespaces
-  verbs:
-  - get
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: rukpak:a:installer
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: rukpak:a:installer
-subjects:
-- kind: ServiceAccount
-  name: installer
-  namespace: a
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: rukpak:a:installer
-  namespace: b
-rules:
-- apiGroups:
-  - ""
-  resources:
-  - configmaps
-  - secrets
-  verbs:
-  - get
-  - patch
-- apiGroups:
-  - rbac.authorization.k8s.io
-  resourceNames:
-  - edit
-  - view
-  resources:
-  - clusterroles
-  verbs:
-  - bind
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: rukpak:a:installer
-  namespace: b
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: rukpak:a:installer
-subjects:
-- kind: ServiceAccount
-  name: installer
-  namespace: a
-`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if nothing, _ := identity.RBAC(nil, "a", "b"); nothing != "" {
-		t.Errorf("nothing missing: got %q", nothing)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"rukpak.io/rukpak/internal/permission"
 )
 
 // reviewsAtOnce bounds the access reviews of one call that are under way.
@@ -27,20 +29,24 @@ type Reviewer struct {
 // NewReviewer asks in the name of c, which needs to create SubjectAccessReviews.
 func NewReviewer(c client.Client) *Reviewer { return &Reviewer{client: c} }
 
-// Missing gives what the account lacks of needed, sorted. It asks for all
-// names first, and name by name only for what is denied then.
-func (r *Reviewer) Missing(ctx context.Context, namespace, account string, needed []Access) ([]Access, error) {
-	broad := sets.New[Access]()
+// Missing gives what the account lacks of needs, sorted. It asks for all names first, and name by name only for what is
+// denied then; and for the rules of roles only where the account may not grant them freely.
+func (r *Reviewer) Missing(ctx context.Context, namespace, account string, needs permission.Needs) ([]permission.Access, error) {
+	needed, err := r.single(ctx, namespace, account, needs)
+	if err != nil {
+		return nil, err
+	}
+	broad := sets.New[permission.Access]()
 	for _, access := range needed {
-		broad.Insert(access.forAll())
+		broad.Insert(forAll(access))
 	}
 	denied, err := r.denied(ctx, namespace, account, broad)
 	if err != nil {
 		return nil, err
 	}
-	narrow, missing := sets.New[Access](), sets.New[Access]()
+	narrow, missing := sets.New[permission.Access](), sets.New[permission.Access]()
 	for _, access := range needed {
-		all := access.forAll()
+		all := forAll(access)
 		switch {
 		case !denied.Has(all):
 		case access.Name == "":
@@ -55,29 +61,48 @@ func (r *Reviewer) Missing(ctx context.Context, namespace, account string, neede
 	}
 	for access := range named {
 		if !access.Exact {
-			access = access.forAll() // whoever grants it grants it for all names
+			access = forAll(access) // whoever grants it grants it for all names
 		}
 		missing.Insert(access)
 	}
 	result := missing.UnsortedList()
-	slices.SortFunc(result, Access.compare)
+	slices.SortFunc(result, permission.Access.Compare)
 	return result, nil
 }
 
 // forAll is the same for all names.
-func (a Access) forAll() Access {
+func forAll(a permission.Access) permission.Access {
 	a.Name, a.Exact = "", false
 	return a
 }
 
+// single gives the needs as single accesses, with the rules of roles that the account cannot grant without holding them.
+func (r *Reviewer) single(ctx context.Context, namespace, account string, needs permission.Needs) ([]permission.Access, error) {
+	freely := sets.New[permission.Access]()
+	for _, granting := range needs.Grants {
+		freely.Insert(granting.Freely)
+	}
+	denied, err := r.denied(ctx, namespace, account, freely)
+	if err != nil {
+		return nil, err
+	}
+	needed := slices.Clone(needs.Access)
+	for _, granting := range needs.Grants {
+		if denied.Has(granting.Freely) {
+			needed = append(needed, granting.Accesses()...)
+		}
+	}
+	return needed, nil
+}
+
 // May tells whether the account may do one thing.
-func (r *Reviewer) May(ctx context.Context, namespace, account string, access Access) (bool, error) {
+func (r *Reviewer) May(ctx context.Context, namespace, account string, access permission.Access) (bool, error) {
 	denied, err := r.denied(ctx, namespace, account, sets.New(access))
 	return len(denied) == 0, err
 }
 
-func (r *Reviewer) denied(ctx context.Context, namespace, account string, asked sets.Set[Access]) (sets.Set[Access], error) {
-	denied := sets.New[Access]()
+func (r *Reviewer) denied(ctx context.Context, namespace, account string, asked sets.Set[permission.Access]) (sets.Set[permission.Access], error) {
+	denied := sets.New[permission.Access]()
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(reviewsAtOnce)
@@ -98,7 +123,7 @@ func (r *Reviewer) denied(ctx context.Context, namespace, account string, asked 
 	return denied, group.Wait()
 }
 
-func (r *Reviewer) review(ctx context.Context, namespace, account string, access Access) (bool, error) {
+func (r *Reviewer) review(ctx context.Context, namespace, account string, access permission.Access) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:   User(namespace, account),
 		Groups: append(serviceaccount.MakeGroupNames(namespace), "system:authenticated"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package identity
+package permission
 
 import (
 	"cmp"
@@ -41,7 +41,8 @@ func (a Access) String() string {
 	return text
 }
 
-func (a Access) compare(b Access) int {
+// Compare orders by namespace, group and resource first.
+func (a Access) Compare(b Access) int {
 	return cmp.Or(
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
 		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb),
@@ -71,7 +72,7 @@ func byVerbs(all []Access) []several {
 	for i := range sorted {
 		sorted[i].Exact = false // says how it came about, not what it is
 	}
-	slices.SortFunc(sorted, Access.compare)
+	slices.SortFunc(sorted, Access.Compare)
 	var joined []several
 	for _, access := range slices.Compact(sorted) {
 		last := len(joined) - 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package identity
+package permission
 
 import (
 	"testing"
@@ -28,11 +28,11 @@ func TestLinesJoinVerbsAndAreSorted(t *testing.T) {
 }
 
 func TestRulesExpandToSingleAccesses(t *testing.T) {
-	got := expand([]rbacv1.PolicyRule{
+	got := Granting{Freely: Access{Namespace: "ns"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}, ResourceNames: []string{"a", "b"}},
 		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
-	}, "ns")
+	}}.Accesses()
 	want := []Access{
 		{Verb: "get", Resource: "pods", Namespace: "ns"},
 		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: "ns"},
