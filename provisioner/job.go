@@ -44,6 +44,9 @@ func (s *server) render(ctx context.Context, log *slog.Logger, job *contentv1.Jo
 		Instance: types.NamespacedName{Namespace: job.Instance.Namespace, Name: job.Instance.Name}, Content: tree,
 		Parameters: job.Parameters, Config: job.Config, Revision: job.Revision, Upgrade: job.Upgrade,
 	}
+	for _, origin := range job.Origins {
+		req.Origins = append(req.Origins, Origin{Path: origin.Path, Kind: origin.Kind, Ref: origin.Ref})
+	}
 	if job.Cluster != nil {
 		req.Cluster = Cluster{Version: job.Cluster.Version, APIs: job.Cluster.APIs}
 	}

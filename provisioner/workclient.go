@@ -80,12 +80,11 @@ func (c *workClient) finish(ctx context.Context, job string, result contentv1.Re
 
 // content writes the tree of a job.
 func (c *workClient) content(ctx context.Context, job string, into *unpacker) error {
-	response, err := c.send(ctx, http.MethodGet, c.path(job, contentv1.JobContent), nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
-	return into.unpack(response.Body)
+	archive := &download{ctx: ctx, begin: func(from int64) (*http.Response, error) {
+		return c.get(ctx, c.path(job, contentv1.JobContent), from)
+	}}
+	defer archive.close()
+	return into.unpack(archive)
 }
 
 func (c *workClient) read(ctx context.Context, job string, asked contentv1.ReadRequest) ([]*unstructured.Unstructured, error) {
@@ -120,7 +119,7 @@ func (c *workClient) do(ctx context.Context, method, path string, send, into any
 	return nil
 }
 
-// send gives the answer to a request if it is none of an error.
+// send sends a document, if there is one.
 func (c *workClient) send(ctx context.Context, method, path string, send any) (*http.Response, error) {
 	var body io.Reader
 	if send != nil {
@@ -137,6 +136,23 @@ func (c *workClient) send(ctx context.Context, method, path string, send any) (*
 	if send != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	return c.roundTrip(request)
+}
+
+// get asks for a document from a byte on.
+func (c *workClient) get(ctx context.Context, path string, from int64) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	return c.roundTrip(request)
+}
+
+// roundTrip gives the answer to a request if it is none of an error.
+func (c *workClient) roundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, err
@@ -145,7 +161,7 @@ func (c *workClient) send(ctx context.Context, method, path string, send any) (*
 		return response, nil
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
-	return nil, c.refusal(method, response)
+	return nil, c.refusal(request.Method, response)
 }
 
 // refusal gives the Status of an answer, or makes one.

@@ -112,32 +112,11 @@ func writeArchive(ctx context.Context, w io.Writer, tree fs.FS, root string, com
 }
 
 func addEntry(archive *tar.Writer, tree fs.FS, root, name string, entry fs.DirEntry) error {
-	info, err := entry.Info()
+	header, err := headerOf(tree, root, name, entry)
 	if err != nil {
 		return err
 	}
-	short := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
-	if root == "." {
-		short = name
-	}
-	header := &tar.Header{Name: short, Mode: 0o644, ModTime: epoch, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
-	switch {
-	case entry.IsDir():
-		header.Typeflag, header.Name, header.Mode = tar.TypeDir, short+"/", 0o755
-		return archive.WriteHeader(header)
-	case entry.Type() == fs.ModeSymlink:
-		target, err := fs.ReadLink(tree, name)
-		if err != nil {
-			return err
-		}
-		header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, relative(short, target), 0o777
-		return archive.WriteHeader(header)
-	}
-	header.Size = info.Size()
-	if info.Mode()&0o111 != 0 {
-		header.Mode = 0o755
-	}
-	if err := archive.WriteHeader(header); err != nil {
+	if err := archive.WriteHeader(header); err != nil || header.Typeflag != tar.TypeReg {
 		return err
 	}
 	file, err := tree.Open(name)
@@ -147,6 +126,32 @@ func addEntry(archive *tar.Writer, tree fs.FS, root, name string, entry fs.DirEn
 	defer file.Close() //nolint:errcheck // nothing was written
 	_, err = io.Copy(archive, file)
 	return err
+}
+
+func headerOf(tree fs.FS, root, name string, entry fs.DirEntry) (*tar.Header, error) {
+	info, err := entry.Info()
+	if err != nil {
+		return nil, err
+	}
+	short := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+	if root == "." {
+		short = name
+	}
+	header := &tar.Header{Name: short, Mode: 0o644, ModTime: epoch, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+	switch {
+	case entry.IsDir():
+		header.Typeflag, header.Name, header.Mode = tar.TypeDir, short+"/", 0o755
+		return header, nil
+	case entry.Type() == fs.ModeSymlink:
+		target, err := fs.ReadLink(tree, name)
+		header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, relative(short, target), 0o777
+		return header, err
+	}
+	header.Size = info.Size()
+	if info.Mode()&0o111 != 0 {
+		header.Mode = 0o755
+	}
+	return header, nil
 }
 
 // relative makes an absolute target, which begins at the root of the content,

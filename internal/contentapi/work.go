@@ -145,9 +145,7 @@ func (c *call) workContent() error {
 	if tree == nil {
 		return notFound("the job has no content: it asks for parameters to be checked")
 	}
-	c.w.Header().Set("Content-Type", archiveFormats["tar"].mediaType)
-	c.w.WriteHeader(http.StatusOK)
-	return writeArchive(c.r.Context(), c.w, tree, ".", false)
+	return c.sendTar(tree)
 }
 
 // readCluster reads for a job, as the service account of its instance.

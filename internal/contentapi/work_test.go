@@ -71,7 +71,8 @@ func (dumper) Validate(_ context.Context, _ fs.FS, parameters json.RawMessage) e
 }
 
 func (d dumper) Render(ctx context.Context, req provisioner.Request) (result provisioner.Result, err error) {
-	data := map[string]any{"config": string(req.Config), "version": req.Cluster.Version, "revision": fmt.Sprint(req.Revision)}
+	origins, _ := json.Marshal(req.Origins) // plain strings
+	data := map[string]any{"origins": string(origins), "config": string(req.Config), "version": req.Cluster.Version, "revision": fmt.Sprint(req.Revision)}
 	switch {
 	case strings.Contains(string(req.Config), "panic"):
 		panic("I had not thought of that")
@@ -160,6 +161,7 @@ func TestAProvisionerServesThroughTheAPIServer(t *testing.T) {
 	request := func(name, config string) provisioner.Request {
 		return provisioner.Request{
 			Instance: types.NamespacedName{Namespace: namespace, Name: name}, Content: content, Config: json.RawMessage(config), Revision: 7,
+			Origins: []provisioner.Origin{{Kind: "oci", Ref: "registry.example/app@sha256:0"}, {Path: "over", Kind: "inline", Ref: "sha256:1"}},
 			Cluster: provisioner.Cluster{Version: "v1.99.0", APIs: []string{"v1"}}, Reader: readas.Reader(reader),
 		}
 	}
@@ -170,7 +172,8 @@ func TestAProvisionerServesThroughTheAPIServer(t *testing.T) {
 	}
 	data, _, _ := unstructured.NestedStringMap(result.Phases[0].Objects[0].Object, "data")
 	for key, want := range map[string]string{
-		"config": `{"read":true}`, "version": "v1.99.0", "revision": "7", "read": "41", "absent": "true", "forbidden": "true",
+		"origins": `[{"Path":"","Kind":"oci","Ref":"registry.example/app@sha256:0"},{"Path":"over","Kind":"inline","Ref":"sha256:1"}]`,
+		"config":  `{"read":true}`, "version": "v1.99.0", "revision": "7", "read": "41", "absent": "true", "forbidden": "true",
 		"a.txt": "false false A", "bin.run": "true false R", "l": "true R", "root": "true A",
 	} {
 		if got := data[key]; got != want && !(strings.HasPrefix(want, "true ") && strings.HasSuffix(got, want)) {

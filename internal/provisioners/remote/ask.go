@@ -56,6 +56,9 @@ func (r remote) Render(ctx context.Context, req provisioner.Request) (provisione
 		Revision: req.Revision, Upgrade: req.Upgrade, Reads: req.Reader != nil,
 		Cluster: &contentv1.ClusterFacts{Version: req.Cluster.Version, APIs: req.Cluster.APIs},
 	}
+	for _, origin := range req.Origins {
+		job.Origins = append(job.Origins, contentv1.Origin{Path: origin.Path, Kind: origin.Kind, Ref: origin.Ref})
+	}
 	sum, err := sumOf(job, readerOf(req.Reader))
 	if err != nil {
 		return provisioner.Result{}, err

@@ -473,3 +473,29 @@ func TestTheEndSendsPollersAway(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What was moved has the same content, and may render otherwise.
+func TestOtherOriginsAreAnotherQuestion(t *testing.T) {
+	s := newStage(t).begun()
+	s.poll(ann)
+	req := request("team", "web", "")
+	req.Origins = []provisioner.Origin{{Path: "app", Kind: "oci", Ref: "a.example/app@sha256:0"}}
+	_, _ = s.render(req)
+	first := s.mustTake(ann)
+	if len(first.Origins) != 1 || first.Origins[0] != (contentv1.Origin{Path: "app", Kind: "oci", Ref: "a.example/app@sha256:0"}) {
+		t.Errorf("the job has the origins %+v", first.Origins)
+	}
+	if err := s.Finish(ann, first.ID, []byte(configMap)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.render(req); err != nil {
+		t.Fatal(err)
+	}
+	req.Origins = []provisioner.Origin{{Path: "app", Kind: "oci", Ref: "b.example/app@sha256:0"}}
+	if _, err := s.render(req); !isPending(err) {
+		t.Errorf("after a move: got %v, want that it is asked anew", err)
+	}
+	if again := s.mustTake(ann); again.Origins[0].Ref != "b.example/app@sha256:0" {
+		t.Errorf("the job has the origins %+v", again.Origins)
+	}
+}
