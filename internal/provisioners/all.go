@@ -31,9 +31,9 @@ func All() []provisioner.Provisioner {
 	}
 }
 
-// programs are those whose content is a program that a library runs: templates, overlays. They take as much time and memory
-// as whoever wrote the content likes.
-var programs = []string{helm.ID, kustomize.ID}
+// programs are those whose content is a program that is run: templates, overlays, rules of kbld, and descriptions of operators,
+// which ask for far more than they hold. They take as much time and memory as whoever wrote the content likes.
+var programs = []string{helm.ID, imgpkg.ID, kustomize.ID, registryv1.ID}
 
 // RunsPrograms tells whether a provisioner needs bounds from outside.
 func RunsPrograms(id string) bool { return slices.Contains(programs, id) }

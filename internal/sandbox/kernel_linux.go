@@ -21,8 +21,8 @@ func attributes(alone bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET}
 }
 
-// confineByKernel bounds the memory, and forbids files and connections where the kernel has Landlock (source: Linux,
-// Documentation/userspace-api/landlock.rst). The data of time zones may be read, for templates that tell the time.
+// confineByKernel bounds the memory, and forbids files, connections, and signals to others, as far as the kernel's Landlock has
+// it (source: Linux, Documentation/userspace-api/landlock.rst). The data of time zones may be read, for templates that tell the time.
 func confineByKernel(limit int64) error {
 	bound := &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, bound); err != nil {
@@ -31,7 +31,7 @@ func confineByKernel(limit int64) error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}
-	return landlock.V5.BestEffort().Restrict(landlock.RODirs("/usr/share/zoneinfo").IgnoreIfMissing())
+	return landlock.V11.BestEffort().Restrict(landlock.RODirs("/usr/share/zoneinfo").IgnoreIfMissing())
 }
 
 // boundCPU ends the process when it has used that much of a processor since now, unless it is stopped. The limit of the

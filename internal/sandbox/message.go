@@ -38,6 +38,7 @@ type request struct {
 	Parameters, Config []byte
 	Revision           int64
 	Upgrade            bool
+	Origins            []provisioner.Origin
 	Cluster            provisioner.Cluster
 	Reads              bool
 }

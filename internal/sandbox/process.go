@@ -74,6 +74,7 @@ func (p *process) do(ctx context.Context, todo job, content fs.FS, reader provis
 	stop := context.AfterFunc(ctx, func() { _ = p.command.Process.Kill() })
 	defer stop()
 	p.jobs++
+	p.said.clear() // what libraries said of other content explains nothing, and is nobody else's
 	if err := p.line.send(toProcess{Job: &todo}); err != nil {
 		return nil, p.before(err)
 	}
@@ -221,6 +222,12 @@ func (t *tail) Write(data []byte) (int, error) {
 		t.held = append(t.held, data[:min(room, len(data))]...)
 	}
 	return len(data), nil
+}
+
+func (t *tail) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = nil
 }
 
 func (t *tail) text() string {

@@ -103,7 +103,7 @@ func (w wrapped) Validate(ctx context.Context, content fs.FS, parameters json.Ra
 func (w wrapped) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
 	return w.pool.run(ctx, job{ID: w.ID(), Request: request{
 		Instance: req.Instance, Parameters: req.Parameters, Config: req.Config, Revision: req.Revision, Upgrade: req.Upgrade,
-		Cluster: req.Cluster, Reads: req.Reader != nil,
+		Origins: req.Origins, Cluster: req.Cluster, Reads: req.Reader != nil,
 	}}, req.Content, req.Reader)
 }
 

@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -124,6 +126,18 @@ func (wild) Render(ctx context.Context, req provisioner.Request) (provisioner.Re
 		text = fmt.Sprint(err)
 	case "env":
 		text = strings.Join(os.Environ(), " ")
+	case "say":
+		fmt.Fprintln(os.Stderr, "fatal: stack exceeds all, out of memory")
+	case "kill":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "kill parent":
+		text = fmt.Sprint(syscall.Kill(os.Getppid(), 0))
+	case "read parent":
+		_, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
+		text = fmt.Sprint(err)
+	case "request":
+		encoded, _ := json.Marshal(req)
+		text = string(encoded)
 	case "get":
 		object, err := req.Reader.Get(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, types.NamespacedName{Namespace: "n", Name: "there"})
 		if err != nil {
@@ -214,6 +228,44 @@ func TestNothingCanBeReachedFromASandbox(t *testing.T) {
 	}
 	if got == "<nil>" {
 		t.Skip("this kernel lets nobody have a network of his own, and has no Landlock: a connection by address is possible here")
+	}
+}
+
+// TestWhatContentSaidDoesNotExplainTheEndOfAnother has one process that is ended from outside while it renders innocent content.
+func TestWhatContentSaidDoesNotExplainTheEndOfAnother(t *testing.T) {
+	pool := newPool(t, sandbox.Options{Processes: 1})
+	if _, err := do(t, pool, "say", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := do(t, pool, "kill", "", nil)
+	if err == nil || provisioner.IsInputError(err) || strings.Contains(err.Error(), "stack exceeds") {
+		t.Errorf("got %v, want an error that is tried again and tells nothing of other content", err)
+	}
+}
+
+// TestAllOfARequestArrives fails when a field of provisioner.Request is forgotten.
+func TestAllOfARequestArrives(t *testing.T) {
+	req := provisioner.Request{
+		Instance: types.NamespacedName{Namespace: "n", Name: "i"}, Parameters: json.RawMessage(`{"p":1}`), Config: json.RawMessage(`"request"`),
+		Revision: 7, Upgrade: true, Origins: []provisioner.Origin{{Path: "a", Kind: "oci", Ref: "b"}},
+		Cluster: provisioner.Cluster{Version: "v1", APIs: []string{"v1"}},
+	}
+	want, err := json.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, i := reflect.ValueOf(req), 0; i < value.NumField(); i++ {
+		if name := value.Type().Field(i).Name; value.Field(i).IsZero() && name != "Content" && name != "Reader" {
+			t.Errorf("this test does not set %s", name)
+		}
+	}
+	req.Content = fstest.MapFS{}
+	result, err := newPool(t, sandbox.Options{}).Wrap(wild{}).Render(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), strings.Replace(result.Notes, `"Content":{}`, `"Content":null`, 1)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -126,7 +126,7 @@ func (s *server) do(todo job) (result provisioner.Result, err error) {
 	}
 	req := provisioner.Request{
 		Instance: todo.Request.Instance, Content: content, Parameters: todo.Request.Parameters, Config: todo.Request.Config,
-		Revision: todo.Request.Revision, Upgrade: todo.Request.Upgrade, Cluster: todo.Request.Cluster,
+		Revision: todo.Request.Revision, Upgrade: todo.Request.Upgrade, Origins: todo.Request.Origins, Cluster: todo.Request.Cluster,
 	}
 	if todo.Request.Reads {
 		req.Reader = cluster{asked}

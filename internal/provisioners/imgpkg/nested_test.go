@@ -23,3 +23,14 @@ func TestTextWhoseAliasesWouldFillTheMemoryIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestManyTextsLikeTemplatesAreReadOnce took hours when each line was compared with each text.
+func TestManyTextsLikeTemplatesAreReadOnce(t *testing.T) {
+	text := strings.Repeat("- \"a #@\"\n", 300_000)
+	if line := templateLine([]byte(text)); line != 0 {
+		t.Errorf("line %d is taken for a template", line)
+	}
+	if line := templateLine([]byte(text + "- a #@ b\n- c\n")); line != 300_001 {
+		t.Errorf("the template is found in line %d", line)
+	}
+}

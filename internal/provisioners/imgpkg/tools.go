@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -192,8 +191,11 @@ func templateLine(data []byte) int {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
+		for len(texts) > 0 && texts[0].last < number { // they stand in the order of the file
+			texts = texts[1:]
+		}
 		is := strings.HasPrefix(strings.TrimSpace(line), "#@") || strings.Contains(line, " #@")
-		if is && !slices.ContainsFunc(texts, func(of lines) bool { return of.first <= number && number <= of.last }) {
+		if is && (len(texts) == 0 || number < texts[0].first) {
 			return number
 		}
 	}
