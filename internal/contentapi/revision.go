@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	contentv1 "rukpak.io/rukpak/api/content/v1alpha1"
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/plan"
@@ -65,12 +66,16 @@ func (c *call) objects(secrets bool) error {
 	if err != nil {
 		return err
 	}
-	var objects []map[string]any
+	objects := []map[string]any{}
 	var notes []string // of each object
+	var tasks []contentv1.Task
 	for _, phase := range set.Phases {
 		for _, object := range phase.Objects {
 			if !secrets {
 				object = plan.Redact(object)
+			}
+			if moments := momentsOf(phase); len(moments) > 0 {
+				tasks = append(tasks, contentv1.Task{Item: len(objects), Phase: phase.Name, On: moments})
 			}
 			objects, notes = append(objects, object.Object), append(notes, taskNote(phase))
 		}
@@ -78,7 +83,11 @@ func (c *call) objects(secrets bool) error {
 	if format == "yaml" {
 		return c.sendYAML(objects, notes)
 	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
+	if len(tasks) > 0 {
+		list["tasks"] = tasks
+	}
+	text, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
@@ -90,11 +99,14 @@ func taskNote(phase provisioner.Phase) string {
 	if len(phase.On) == 0 {
 		return ""
 	}
-	var moments []string
+	return fmt.Sprintf("# A task of phase %q, run at %s.\n", phase.Name, strings.Join(momentsOf(phase), ", "))
+}
+
+func momentsOf(phase provisioner.Phase) (moments []string) {
 	for _, moment := range phase.On {
 		moments = append(moments, string(moment))
 	}
-	return fmt.Sprintf("# A task of phase %q, run at %s.\n", phase.Name, strings.Join(moments, ", "))
+	return moments
 }
 
 func (c *call) sendYAML(objects []map[string]any, notes []string) error {

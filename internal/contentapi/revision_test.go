@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	contentv1 "rukpak.io/rukpak/api/content/v1alpha1"
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/plan"
@@ -30,6 +32,8 @@ func (h *harness) revision(t *testing.T, namespace, name string) []byte {
 	}
 	encoded, err := manifest.Set{Phases: []provisioner.Phase{{Name: "all", Objects: []*unstructured.Unstructured{
 		object("ConfigMap", "data", "plain to see"), object("Secret", "data", hush),
+	}}, {Name: "hooks", On: []provisioner.Moment{provisioner.OnInstall, provisioner.OnUpgrade}, Objects: []*unstructured.Unstructured{
+		object("Job", "spec", "hook"),
 	}}}}.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +75,16 @@ func TestManifestsAreReadWithoutWhatSecretsHold(t *testing.T) {
 		if strings.Contains(string(got.body), hush) || !strings.Contains(string(got.body), "(redacted)") {
 			t.Errorf("%s: %s", path, got.body)
 		}
+	}
+	var list struct {
+		Items []map[string]any
+		Tasks []contentv1.Task
+	}
+	if err := json.Unmarshal(h.ask(t, as{}, revisionPath(namespace, "web-1/manifests")).body, &list); err != nil || len(list.Items) != 3 {
+		t.Fatalf("%d items, %v", len(list.Items), err)
+	}
+	if diff := cmp.Diff([]contentv1.Task{{Item: 2, Phase: "hooks", On: []string{"Install", "Upgrade"}}}, list.Tasks); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
 	want(t, h.ask(t, as{}, revisionPath(namespace, "web-1/secretmanifests")), http.StatusOK, hush)
 	want(t, h.ask(t, as{}, revisionPath(namespace, "web-1/secretmanifests?format=yaml")), http.StatusOK, "---\n")

@@ -127,6 +127,9 @@ func (c *computation) objects(ctx context.Context) ([]Change, error) {
 				}
 				change, err := c.object(groupCtx, object, activate.IsTask(phase))
 				change.Phase = phase.Name
+				for _, moment := range phase.On {
+					change.On = append(change.On, string(moment))
+				}
 				*at = change
 				return err
 			})

@@ -69,6 +69,8 @@ type Change struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Phase     string `json:"phase,omitempty"`
+	// On are the moments at which it is run, such as "Install" and "Upgrade", if it is a task; none for what is kept.
+	On []string `json:"on,omitempty"`
 	// Fields that would differ, sorted by path, at most MaxFields. Of an object that is added there are none: its
 	// manifest says it all.
 	Fields []Field `json:"fields,omitempty"`

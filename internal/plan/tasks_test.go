@@ -60,6 +60,12 @@ func TestTasksThatWouldRunAreToldAndCountedApart(t *testing.T) {
 	if diff := cmp.Diff(plan.Counts{Add: 1, Run: 4, Conflict: 1, Problems: 2}, p.Counts); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%+v", diff, p.Changes)
 	}
+	for _, change := range p.Changes {
+		task := change.Phase == "before" || change.Phase == "after"
+		if got := strings.Join(change.On, " "); task && got != "Upgrade" || !task && got != "" {
+			t.Errorf("%s %s of phase %q is run at %q", change.Action, change.ID(), change.Phase, got)
+		}
+	}
 	if got := p.Summary(); got != "1 to add, 0 to change, 0 to remove, 0 unchanged, 4 tasks to run, 1 conflict, 2 problems" {
 		t.Errorf("the summary is %q", got)
 	}

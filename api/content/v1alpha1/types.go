@@ -77,3 +77,11 @@ type Upload struct {
 	// Bytes is the size of all files.
 	Bytes int64 `json:"bytes"`
 }
+
+// Task says of an item of the List that manifests and secretmanifests give that it is a task: it is run and not kept. The
+// List has them in its field tasks.
+type Task struct {
+	Item  int      `json:"item"` // from 0
+	Phase string   `json:"phase"`
+	On    []string `json:"on"` // moments at which it is run, such as "Install"
+}
