@@ -130,6 +130,9 @@ func TestRequestsOfSeveralObjectsForOneSecret(t *testing.T) {
 	for _, one := range requests {
 		line := one.Secret.String() + " for " + strings.Join(one.Names, ",") + " in"
 		for _, place := range one.Places {
+			if place.Object.Object["spec"] != nil || place.Object.Object["webhooks"] != nil {
+				t.Error("a request keeps all of an object, and is kept for as long as its revision")
+			}
 			line += " " + place.Object.GetName() + "(" + strings.Join(place.Hooks, ",") + ")"
 		}
 		got = append(got, line)

@@ -32,6 +32,7 @@ type Request struct {
 
 // Place is where the certificate authority is to be filled in.
 type Place struct {
+	// Object has kind, namespace and name, and nothing else: requests are kept for long, and definitions of kinds are large.
 	Object *unstructured.Unstructured
 	// Hooks are the names of the webhooks of a configuration whose servers have this certificate; unused for other kinds.
 	Hooks []string
@@ -106,7 +107,7 @@ func add(found map[types.NamespacedName]*Request, object *unstructured.Unstructu
 		}
 		found[name].Names = append(found[name].Names, one.service+"."+one.namespace+".svc")
 		if places[name] == nil {
-			places[name] = &Place{Object: object}
+			places[name] = &Place{Object: identityOf(object)}
 		}
 		if one.hook != "" {
 			places[name].Hooks = append(places[name].Hooks, one.hook)
@@ -116,6 +117,14 @@ func add(found map[types.NamespacedName]*Request, object *unstructured.Unstructu
 		found[name].Places = append(found[name].Places, *place)
 	}
 	return ""
+}
+
+func identityOf(object *unstructured.Unstructured) *unstructured.Unstructured {
+	identity := &unstructured.Unstructured{}
+	identity.SetGroupVersionKind(object.GroupVersionKind())
+	identity.SetNamespace(object.GetNamespace())
+	identity.SetName(object.GetName())
+	return identity
 }
 
 // callsOf gives the Services that an object calls; known is false for kinds that call none.

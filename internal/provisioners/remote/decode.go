@@ -23,6 +23,9 @@ type decoded struct {
 // decode reads a contentv1.Result and holds it to the contract. Fields that are not known are refused: to leave them out
 // could mean to activate something else.
 func decode(body []byte) (decoded, error) {
+	if values := valuesIn(body); values > maxValues {
+		return decoded{}, fmt.Errorf("it has more than %d values", maxValues)
+	}
 	var said contentv1.Result
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
@@ -52,6 +55,17 @@ func decode(body []byte) (decoded, error) {
 	}
 	result, err := resultOf(&said)
 	return decoded{result: result}, err
+}
+
+// valuesIn is no less than the number of values in JSON. Each takes far more memory than the few bytes that it may have.
+func valuesIn(body []byte) int {
+	count := 0
+	for _, c := range body {
+		if c == ',' || c == '[' || c == '{' {
+			count++
+		}
+	}
+	return count
 }
 
 func faults(said []contentv1.Fault) (err, wrong error) {

@@ -39,6 +39,7 @@ func TestResultsThatCannotBeUsedAreRefused(t *testing.T) {
 		"an error and handed back": {`{"error": "a", "handedBack": true}`, "several of"},
 		"a fault without reason":   {`{"faults": [{"file": "a"}]}`, "gives no reason"},
 		"long notes":               {`{"nothing": true, "notes": "` + strings.Repeat("a", maxText+1) + `"}`, "notes have more than"},
+		"many values":              {`{"phases": [{"name": "a", "objects": [{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":[` + strings.Repeat("[],", maxValues/2) + `1]}]}]}`, "more than 3145728 values"},
 		"many objects":             {`{"phases": [{"name": "a", "objects": [` + strings.Repeat(object("a")+",", maxObjects) + object("a") + `]}]}`, "50001 objects"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,6 +43,7 @@ const (
 	firstPause = 5 * time.Second  // before what failed is tried again, doubled each time
 	maxPause   = 2 * time.Minute  //
 	MaxResult  = 32 << 20         // MaxResult is the largest result, in bytes of JSON.
+	maxValues  = 3 << 20          // in it, about
 	maxObjects = 50_000           //
 	maxFaults  = 100              //
 	maxText    = 64 << 10         // bytes of notes, and of an error
