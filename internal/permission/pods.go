@@ -156,16 +156,22 @@ func (p pod) security() Security {
 	judge := func(level api.Level) policy.AggregateCheckResult {
 		return policy.AggregateCheckResults(evaluator.EvaluatePod(api.LevelVersion{Level: level, Version: api.LatestVersion()}, &p.meta, &p.spec))
 	}
-	strict := judge(api.LevelRestricted)
-	s := Security{Level: api.LevelRestricted, rules: strict.ForbiddenReasons}
-	for i, reason := range strict.ForbiddenReasons {
-		if detail := strict.ForbiddenDetails[i]; detail != "" {
-			reason += " (" + detail + ")"
+	basic, strict := judge(api.LevelBaseline), judge(api.LevelRestricted)
+	s := Security{Level: api.LevelRestricted}
+	for _, result := range []policy.AggregateCheckResult{basic, strict} { // most of the first are in the second, too
+		for i, rule := range result.ForbiddenReasons {
+			if slices.Contains(s.rules, rule) {
+				continue
+			}
+			s.rules = append(s.rules, rule)
+			if detail := result.ForbiddenDetails[i]; detail != "" {
+				rule += " (" + detail + ")"
+			}
+			s.Reasons = append(s.Reasons, rule)
 		}
-		s.Reasons = append(s.Reasons, reason)
 	}
 	switch {
-	case !judge(api.LevelBaseline).Allowed:
+	case !basic.Allowed:
 		s.Level = api.LevelPrivileged
 	case !strict.Allowed:
 		s.Level = api.LevelBaseline
