@@ -7,10 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// maxPhaseName is the longest name of a phase, in bytes. It stands in events, and in the status of each task.
+const maxPhaseName = 63
 
 // maxBreaks is how many faults of a result one error lists.
 const maxBreaks = 20
@@ -63,6 +68,9 @@ func (c *resultCheck) phase(p Phase) {
 		c.breaks("phase %q: the name is empty or there twice, or the phase has no objects", p.Name)
 	}
 	c.phases[p.Name] = true
+	if len(p.Name) > maxPhaseName || strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		c.breaks("phase %.70q: the name has more than %d bytes, or something in it that cannot be printed", p.Name, maxPhaseName)
+	}
 	for i, moment := range p.On {
 		if !slices.Contains(moments, moment) || slices.Contains(p.On[:i], moment) {
 			c.breaks("phase %q: %q is no moment, or is there twice", p.Name, moment)

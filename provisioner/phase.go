@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // Phase is a set of objects which do not depend on one another, so that all of them can be activated at once.
 type Phase struct {
-	// Name is for people: short, lower case, unique within a result.
+	// Name is for people: short, lower case, unique within a result; at most 63 bytes.
 	Name string
 	// On makes the objects tasks, which are run, and not state, which is kept: at each of these moments every object is
 	// made anew, waited for until it has finished (Jobs and Pods run to their end, others are there at once), and not

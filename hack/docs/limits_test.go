@@ -37,6 +37,7 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 		{"internal/parse/doc.go", "MaxObjects =", "50_000", "| Objects | 50,000 |"},
 		{"internal/parse/doc.go", "MaxFaults =", "20", "one error lists | 20 |"},
 		{"internal/provisioners/remote/remote.go", "MaxResult =", "32 << 20", "as JSON | 32 MiB |"},
+		{"internal/manifest/set.go", "MaxTasks =", "256", "teardown together | 256 |"},
 		{"internal/provisioners/remote/remote.go", "maxValues =", "3 << 20", "one result | 3,145,728 |"},
 		{"internal/provisioners/remote/remote.go", "maxObjects =", "50_000", "one result | 50,000 |"},
 		{"internal/provisioners/remote/remote.go", "maxText =", "64 << 10", "an error | 64 KiB |"},

@@ -132,7 +132,27 @@ func (s Set) check() error {
 	if seen == 0 && len(faults) == 0 {
 		return &provisioner.InputError{Reason: "there is no object in it; activating nothing would remove all that is there"}
 	}
-	return provisioner.Join(faults)
+	return provisioner.Join(append(faults, s.tasksFault()))
+}
+
+// MaxTasks is how many tasks one revision may run: those of its activation and those of its teardown. The status of a revision
+// has room for them.
+const MaxTasks = 256
+
+// tasksFault says that there are too many tasks, which nobody could run to their end: what is half torn down would stay so.
+func (s Set) tasksFault() *provisioner.InputError {
+	at := map[provisioner.Moment]int{}
+	for _, phase := range s.Phases {
+		for _, moment := range phase.On {
+			at[moment] += len(phase.Objects)
+		}
+	}
+	activation := max(at[provisioner.OnInstall], at[provisioner.OnUpgrade], at[provisioner.OnRollback])
+	count := max(activation+at[provisioner.OnTeardown]+at[provisioner.OnTeardownFinish], at[provisioner.OnTest])
+	if count <= MaxTasks {
+		return nil
+	}
+	return &provisioner.InputError{Reason: fmt.Sprintf("it has %d tasks, such as hooks, and a revision can run %d: split the bundle", count, MaxTasks)}
 }
 
 // identities counts the objects by identity, and finds those that have none or another's.

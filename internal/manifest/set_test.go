@@ -73,6 +73,25 @@ func inPhase(name string, objects ...*unstructured.Unstructured) provisioner.Pha
 	return provisioner.Phase{Name: name, Objects: objects}
 }
 
+// TestTasksThatCannotAllBeRunAreRefusedBeforeAnyIs counts those of one activation and those of the teardown together.
+func TestTasksThatCannotAllBeRunAreRefusedBeforeAnyIs(t *testing.T) {
+	tasks := func(name string, count int, moments ...provisioner.Moment) provisioner.Phase {
+		phase := onMoments(provisioner.Phase{Name: name}, moments...)
+		for i := range count {
+			phase.Objects = append(phase.Objects, named(t, fmt.Sprintf("%s-%d", name, i)))
+		}
+		return phase
+	}
+	install, upgrade, test := tasks("i", 200, provisioner.OnInstall), tasks("u", 200, provisioner.OnUpgrade, provisioner.OnRollback), tasks("t", 200, provisioner.OnTest)
+	if _, err := (Set{Phases: []provisioner.Phase{install, upgrade, test, tasks("d", 56, provisioner.OnTeardown)}}).Encode(); err != nil {
+		t.Error(err)
+	}
+	_, err := Set{Phases: []provisioner.Phase{install, upgrade, test, tasks("d", 57, provisioner.OnTeardownFinish)}}.Encode()
+	if !provisioner.IsInputError(err) || !strings.Contains(err.Error(), "has 257 tasks") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSameObjectsGiveTheSameBytes(t *testing.T) {
 	one := Set{Phases: []provisioner.Phase{inPhase("p", named(t, "a"), named(t, "b"), named(t, "c")), inPhase("q", named(t, "d"))}}
 	want, err := one.Encode()

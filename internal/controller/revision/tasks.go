@@ -15,12 +15,13 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
 )
 
 // maxTasks is how many tasks a revision may run, as the schema of its status has it.
-const maxTasks = 256
+const maxTasks = manifest.MaxTasks
 
 // taskPause is the time after which a task that runs is looked at again; its changes are watched too.
 const taskPause = 5 * time.Second
