@@ -10,12 +10,14 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
 	"rukpak.io/rukpak/internal/images"
+	"rukpak.io/rukpak/internal/registry/reach"
 	"rukpak.io/rukpak/internal/registry/rules"
 	"rukpak.io/rukpak/internal/source/oci"
 )
@@ -42,6 +44,8 @@ type imagesVerb struct {
 	renderFlags
 	output  output
 	resolve bool
+	config  configFlag
+	live    bool // the objects are those of the cluster
 }
 
 func (s *session) imagesCommand() *cobra.Command {
@@ -53,7 +57,11 @@ func (s *session) imagesCommand() *cobra.Command {
 template of Pods, tasks too; and what variables RELATED_IMAGE_... tell operators to run in turn.
 
 A folder, or a reference to a registry, is rendered on this machine as "render" does it, with the same flags. An
-instance stands for its pending revision, or else for its active one; "instance/NAME" where there is a folder NAME.`,
+instance stands for its pending revision, or else for its active one; "instance/NAME" where there is a folder NAME.
+
+--resolve asks as the manager does: by the RegistryConfig objects of the cluster, if one is configured, or by the files
+of --registry-config. Secrets are read as you; those that you may not read are gone without, and that is said. Besides,
+the credentials of docker and podman on this machine are used.`,
 		Example: `  rukpak images ./manifests
   rukpak images web --resolve -o json
 
@@ -65,6 +73,9 @@ instance stands for its pending revision, or else for its active one; "instance/
 			if err := v.output.check(cmd); err != nil {
 				return err
 			}
+			if len(v.config.places) > 0 && !v.resolve {
+				return usagef(cmd, "--registry-config is for --resolve: nothing else asks a registry for images")
+			}
 			objects, err := v.objects(cmd, args[0])
 			if err != nil {
 				return err
@@ -74,6 +85,7 @@ instance stands for its pending revision, or else for its active one; "instance/
 	}
 	v.addTo(cmd, s)
 	v.output.addTo(cmd, formatName)
+	v.config.addAs("registry-config", cmd)
 	cmd.Flags().BoolVar(&v.resolve, "resolve", false, "Ask the registries, from this machine, for the digests that the references have now")
 	return cmd
 }
@@ -85,6 +97,7 @@ func (v *imagesVerb) objects(cmd *cobra.Command, what string) ([]*unstructured.U
 		if given := slices.IndexFunc(renderFlagNames, cmd.Flags().Changed); given >= 0 {
 			return nil, usagef(cmd, "--%s is for a folder or a reference that is rendered here, and %s is neither", renderFlagNames[given], what)
 		}
+		v.live = true
 		return v.ofCluster(ctx, what)
 	}
 	if err := v.check(cmd, what); err != nil {
@@ -118,7 +131,11 @@ func (v *imagesVerb) run(ctx context.Context, objects []*unstructured.Unstructur
 	all := collectImages(images.In(objects))
 	failed := 0
 	if v.resolve {
-		failed = v.lookUp(ctx, all)
+		registries, err := v.registries(ctx)
+		if err != nil {
+			return err
+		}
+		failed = v.lookUp(ctx, all, registries)
 	}
 	if err := v.show(all); err != nil {
 		return err
@@ -166,11 +183,30 @@ func describeImage(reference string) *usedImage {
 	return one
 }
 
+// registries are the rules by which registries are asked: of the files that are named, or else of the cluster. What is
+// rendered here needs no cluster, and one that cannot be asked is gone without.
+func (v *imagesVerb) registries(ctx context.Context) (*reach.Config, error) {
+	if len(v.config.places) == 0 && !v.configured() {
+		return nil, nil //nolint:nilnil // no cluster, no rules
+	}
+	set, notes, err := v.registryRules(ctx, v.config, true)
+	switch {
+	case err == nil:
+	case len(v.config.places) > 0 || v.live && !apierrors.IsForbidden(err) || ctx.Err() != nil:
+		return nil, err
+	default:
+		v.say("note: the RegistryConfigs of the cluster cannot be read, and are not used: %v", err)
+		return nil, nil //nolint:nilnil // no rules
+	}
+	v.tell(notes)
+	return reach.Fixed(set, nil), nil
+}
+
 // lookUp asks the registries, and gives the number of images about which they did not answer.
-func (v *imagesVerb) lookUp(ctx context.Context, all []*usedImage) int {
+func (v *imagesVerb) lookUp(ctx context.Context, all []*usedImage, registries *reach.Config) int {
 	line := v.progress()
 	defer line.Close()
-	fetcher := oci.New(nil, oci.Options{})
+	fetcher := oci.New(nil, oci.Options{Registries: registries})
 	failed := 0
 	for _, one := range all {
 		if one.Problem == "" {

@@ -33,16 +33,23 @@ containers' tools, containerd and Docker.`,
 }
 
 // configFlag is where explain and check take the configuration from.
-type configFlag struct{ places []string }
+type configFlag struct {
+	name   string
+	places []string
+}
 
-func (c *configFlag) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&c.places, "config", nil, "FORMAT=PATH of files to use instead of the cluster's objects, such as containers=/etc/containers; given again, earlier ones go first")
+func (c *configFlag) addTo(cmd *cobra.Command) { c.addAs("config", cmd) }
+
+// addAs is for commands of which "config" is something else.
+func (c *configFlag) addAs(name string, cmd *cobra.Command) {
+	c.name = name
+	cmd.Flags().StringArrayVar(&c.places, name, nil, "FORMAT=PATH of files to use instead of the cluster's objects, such as containers=/etc/containers; given again, earlier ones go first")
 }
 
 // rules gives the configuration, and notes on what is left out of it.
 func (s *session) registryRules(ctx context.Context, c configFlag, readSecrets bool) (*rules.Set, []rules.Note, error) {
 	if len(c.places) > 0 {
-		return rulesOfFiles(ctx, c.places)
+		return rulesOfFiles(ctx, c)
 	}
 	cluster, err := s.client()
 	if err != nil {
@@ -68,12 +75,12 @@ func (s *session) registryRules(ctx context.Context, c configFlag, readSecrets b
 	return rules.NewSet(compiled.Rules, nil), notes, nil
 }
 
-func rulesOfFiles(ctx context.Context, places []string) (*rules.Set, []rules.Note, error) {
+func rulesOfFiles(ctx context.Context, c configFlag) (*rules.Set, []rules.Note, error) {
 	all := &rules.Document{}
-	for _, place := range places {
+	for _, place := range c.places {
 		format, path, err := convert.ParsePlace(place)
 		if err != nil {
-			return nil, nil, failf(ExitUsage, "--config: %w", err)
+			return nil, nil, failf(ExitUsage, "--%s: %w", c.name, err)
 		}
 		document, err := convert.Read(ctx, format, path)
 		if err != nil {

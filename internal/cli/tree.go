@@ -16,6 +16,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/tree"
+	"rukpak.io/rukpak/internal/health/check"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -108,7 +109,8 @@ func (v *treeVerb) groups(ctx context.Context, instance *v1alpha1.BundleInstance
 	if err != nil {
 		return nil, err
 	}
-	forest := &forest{cluster: cluster, owner: instance.UID, namespace: instance.Namespace}
+	checks, _ := check.Compile(instance.Spec.HealthChecks) // what is wrong with one is told at the objects that it is for
+	forest := &forest{cluster: cluster, owner: instance.UID, namespace: instance.Namespace, checks: checks}
 	phases, err := v.phases(ctx, reference)
 	switch {
 	case err == nil:

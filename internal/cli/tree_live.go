@@ -20,6 +20,7 @@ import (
 
 	"rukpak.io/rukpak/internal/cli/tree"
 	"rukpak.io/rukpak/internal/health"
+	"rukpak.io/rukpak/internal/health/check"
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -33,6 +34,7 @@ type forest struct {
 	cluster   client.Client
 	owner     types.UID
 	namespace string // of the instance
+	checks    *check.Checks
 }
 
 // byPhase looks at the objects that there should be.
@@ -113,7 +115,7 @@ func (f *forest) readKind(ctx context.Context, objects []*unstructured.Unstructu
 	for _, object := range objects {
 		id := ownership.IDOf(object)
 		if live := found[id]; live != nil {
-			add(id, seen{live, health.Of(live)})
+			add(id, seen{live, f.checks.For(object).Judge(ctx, live)})
 			continue
 		}
 		read, err := f.readOne(ctx, object)
@@ -144,7 +146,7 @@ func (f *forest) readOne(ctx context.Context, wanted *unstructured.Unstructured)
 	err := f.cluster.Get(ctx, client.ObjectKeyFromObject(wanted), object)
 	switch {
 	case err == nil:
-		return seen{object, health.Of(object)}, nil
+		return seen{object, f.checks.For(wanted).Judge(ctx, object)}, nil
 	case apierrors.IsNotFound(err):
 		return seen{health: health.Of(nil)}, nil
 	case meta.IsNoMatchError(err):
@@ -191,7 +193,7 @@ func (f *forest) grouped(ctx context.Context, kinds []schema.GroupVersionKind, f
 			if _, ours := ownership.OwnerOf(object); !ours {
 				continue
 			}
-			judged := health.Of(object)
+			judged := f.checks.For(object).Judge(ctx, object)
 			node := &tree.Node{Object: ownership.IDOf(object).String(), Status: judged.Status, Message: judged.Message}
 			group.Objects = append(group.Objects, node)
 			roots = append(roots, root{node, object})
