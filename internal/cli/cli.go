@@ -52,7 +52,7 @@ func (s *session) report(err error) int {
 	found := s.explain(err)
 	if found.err != nil {
 		painter := paint.New(s.colour, isTerminal(s.ErrOut), s.env)
-		s.say("%s %s", painter.Bad("error:"), found.Error())
+		s.say("%s %s", painter.Bad("error:"), paint.CleanLines(found.Error()))
 	}
 	if found.hint != "" {
 		s.say("hint: %s", found.hint)
@@ -138,7 +138,7 @@ func (s *session) addVerbs(root *cobra.Command) {
 		}
 	}
 	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.uploadCommand(), s.createCommand(), s.updateCommand(), s.adoptCommand(), s.deleteCommand())
-	add(groupDecide, s.planCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand())
+	add(groupDecide, s.planCommand(), s.approvalsCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand())
 	add(groupLook, s.renderCommand(), s.imagesCommand(), s.getCommand(), s.describeCommand(), s.treeCommand(), s.historyCommand(), s.waitCommand(), s.testCommand(),
 		s.lsCommand(), s.catCommand(), s.exportCommand(), s.diffCommand())
 	add(groupOther, s.registryCommand(), s.versionCommand(), s.optionsCommand())

@@ -3,6 +3,8 @@
 package revision
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -49,6 +51,22 @@ func (c *Controller) tellBlocked(before, after *v1alpha1.InstanceRevision) {
 	}
 }
 
+// tellDecision makes an Event of each decision by a person; what a class decides is told with the condition.
+func (c *Controller) tellDecision(after *v1alpha1.InstanceRevision, made v1alpha1.Decision) {
+	if approval.By(made) != "user" {
+		return
+	}
+	kind, what := corev1.EventTypeNormal, "approved"
+	if made.Decision == v1alpha1.DecisionDeny {
+		kind, what = corev1.EventTypeWarning, "denied"
+	}
+	text := fmt.Sprintf("%s %s manifest digest %s by Approval %s", made.Approver, what, after.Spec.ManifestDigest, made.Approval)
+	if made.Message != "" {
+		text += ": " + made.Message
+	}
+	c.Recorder.Eventf(after, nil, kind, "Decided", "Decide", "%s", status.Note(text))
+}
+
 // count keeps the metrics of decisions and of what waits for one.
 func (c *Controller) count(before, after *v1alpha1.InstanceRevision) {
 	known := map[string]bool{}
@@ -57,6 +75,7 @@ func (c *Controller) count(before, after *v1alpha1.InstanceRevision) {
 	}
 	for _, decision := range after.Status.Decisions {
 		if !known[decision.Approval] {
+			c.tellDecision(after, decision)
 			c.Metrics.Decided(decision.Decision == v1alpha1.DecisionApprove, approval.By(decision))
 		}
 	}
