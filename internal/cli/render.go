@@ -103,7 +103,7 @@ func (v *renderVerb) run(ctx context.Context, what string) error {
 		return v.printSchema(done)
 	case v.notes:
 		if done.result.Notes != "" {
-			v.print("%s", strings.TrimRight(done.result.Notes, "\n"))
+			v.print("%s", paint.CleanLines(strings.TrimRight(done.result.Notes, "\n")))
 		}
 		return nil
 	case v.digest:
@@ -136,7 +136,7 @@ func (v *renderVerb) printSchema(done *rendered) error {
 func (v *renderVerb) printDigest(done *rendered) error {
 	switch {
 	case len(done.guessed) > 0:
-		return failf(ExitFailed, "the digest is not known: whether %s has a namespace only a definition tells", strings.Join(done.guessed, ", ")).
+		return failf(ExitFailed, "the digest is not known: whether %s has a namespace only a definition tells", paint.Clean(strings.Join(done.guessed, ", "))).
 			hintf("give the definitions with --crds, or let a cluster tell with --live")
 	case len(done.result.Varies) > 0:
 		return failf(ExitFailed, "there is no digest to compare, since it is another one each time: %s", strings.Join(done.result.Varies, "; "))
@@ -154,7 +154,7 @@ func (v *renderVerb) warn(done *rendered) {
 		v.say("note: %s: it is not known whether it has a namespace, and taken for namespaced; --crds or --live tells", strings.Join(done.guessed, ", "))
 	}
 	if len(done.unserved) > 0 {
-		v.say("note: %s %s is not served, and without it nothing becomes active", v.where(), strings.Join(done.unserved, ", "))
+		v.say("note: %s %s is not served, and without it nothing becomes active", v.where(), paint.Clean(strings.Join(done.unserved, ", ")))
 	}
 	for _, line := range done.result.Varies {
 		v.say("note: it comes out differently each time: %s", paint.Clean(line))

@@ -241,7 +241,7 @@ func (r *testRun) logsOf(ctx context.Context, report activate.TaskReport) string
 	for i := range found.Items {
 		pod := &found.Items[i]
 		for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-			fmt.Fprintf(&out, "%s/%s:\n%s\n", pod.Name, container.Name, r.logOf(ctx, pod, container.Name))
+			fmt.Fprintf(&out, "%s/%s:\n%s\n", pod.Name, container.Name, paint.CleanLines(r.logOf(ctx, pod, container.Name)))
 		}
 	}
 	return strings.TrimRight(out.String(), "\n")

@@ -77,6 +77,19 @@ func Clean(text string) string {
 	}, text)
 }
 
+// CleanLines is Clean for a text of several lines, which stay so.
+func CleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		for j, cell := range cells {
+			cells[j] = Clean(cell)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Width is the number of columns that text takes, colour codes not counted.
 func Width(text string) int {
 	width := 0
