@@ -13,7 +13,7 @@ type Facts struct {
 	Plan      Plan      `json:"plan"      doc:"what activation would change"`
 	Bundle    Bundle    `json:"bundle"    doc:"the content"`
 	Instance  Instance  `json:"instance"  doc:"the BundleInstance"`
-	Namespace Namespace `json:"namespace" doc:"the namespace of the instance"`
+	Namespace Namespace `json:"ns"        doc:"the namespace of the instance; CEL reserves the word namespace"`
 	Request   Request   `json:"request"   doc:"who asked for the revision"`
 	Revision  Revision  `json:"revision"  doc:"the revision itself"`
 	Now       time.Time `json:"now,omitzero" doc:"the time of the verdict. getHours('Europe/Berlin'), getDayOfWeek('UTC') (0 is Sunday) and others take it apart"`

@@ -127,3 +127,11 @@ func (p provider) FindStructFieldType(name, fieldName string) (*types.FieldType,
 		},
 	}, true
 }
+
+// reflectOf makes facts readable by fields; nil has none set.
+func reflectOf(f *Facts) reflect.Value {
+	if f == nil {
+		f = &Facts{}
+	}
+	return reflect.ValueOf(f).Elem()
+}
