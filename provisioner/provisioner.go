@@ -38,6 +38,15 @@ type Provisioner interface {
 	Render(ctx context.Context, req Request) (Result, error)
 }
 
+// Placed is a Provisioner whose results depend on where content came from. Content that is the same as before is rendered
+// again for an instance when it comes from elsewhere, if UsesOrigins says that this matters.
+type Placed interface {
+	Provisioner
+	// UsesOrigins tells whether Render looks at Request.Origins, with these parameters and this configuration. They may be
+	// invalid. "Elsewhere" is another path, kind or Ref without its digest: what has the same content is the same there.
+	UsesOrigins(parameters, config json.RawMessage) bool
+}
+
 // Request is what an instance wants rendered. Nothing in it may be changed.
 type Request struct {
 	// Instance is the BundleInstance. Its namespace is the one that objects without a namespace will get; a

@@ -26,10 +26,9 @@ const maxMessage = 256 << 20
 
 // job is what a process has to do.
 type job struct {
-	ID       string // of the provisioner
-	Validate bool
-	Request  request
-	CPU      time.Duration
+	ID      string // of the provisioner
+	Request request
+	CPU     time.Duration
 }
 
 // request is a provisioner.Request without what cannot be sent.

@@ -85,21 +85,26 @@ type wrapped struct {
 	inner provisioner.Provisioner
 }
 
-var _ provisioner.Provisioner = wrapped{}
+var _ provisioner.Placed = wrapped{}
 
 // ID is that of the provisioner.
 func (w wrapped) ID() string { return w.inner.ID() }
 
-// Validate checks parameters here, and content in the pool.
-func (w wrapped) Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error {
-	if content == nil {
-		return w.inner.Validate(ctx, nil, parameters)
-	}
-	_, err := w.pool.run(ctx, job{ID: w.ID(), Validate: true, Request: request{Parameters: parameters}}, content, nil)
-	return err
+// UsesOrigins is that of the provisioner.
+func (w wrapped) UsesOrigins(parameters, config json.RawMessage) bool {
+	placed, ok := w.inner.(provisioner.Placed)
+	return ok && placed.UsesOrigins(parameters, config)
 }
 
-// Render renders in the pool.
+// Validate checks parameters here. Content is not looked at: Render checks it as well, which takes one job for both.
+func (w wrapped) Validate(ctx context.Context, content fs.FS, parameters json.RawMessage) error {
+	if content != nil {
+		return ctx.Err()
+	}
+	return w.inner.Validate(ctx, nil, parameters)
+}
+
+// Render checks the parameters and the content, and renders, in the pool.
 func (w wrapped) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
 	return w.pool.run(ctx, job{ID: w.ID(), Request: request{
 		Instance: req.Instance, Parameters: req.Parameters, Config: req.Config, Revision: req.Revision, Upgrade: req.Upgrade,

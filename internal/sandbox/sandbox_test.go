@@ -78,7 +78,12 @@ type wild struct{}
 
 func (wild) ID() string { return "wild.rukpak.io" }
 
-func (wild) Validate(context.Context, fs.FS, json.RawMessage) error { return nil }
+func (wild) Validate(_ context.Context, content fs.FS, parameters json.RawMessage) error {
+	if string(parameters) == `"refused"` && content != nil {
+		return &provisioner.InputError{File: "a", Reason: "is of another kind"}
+	}
+	return nil
+}
 
 var kept [][]byte
 
@@ -306,4 +311,15 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+func TestContentIsCheckedByTheJobThatRendersIt(t *testing.T) {
+	one := newPool(t, sandbox.Options{}).Wrap(wild{})
+	req := provisioner.Request{Content: fstest.MapFS{"a": {}}, Config: []byte(`"request"`), Parameters: []byte(`"refused"`)}
+	if err := one.Validate(t.Context(), req.Content, req.Parameters); err != nil {
+		t.Errorf("before that: %v", err)
+	}
+	if _, err := one.Render(t.Context(), req); !provisioner.IsInputError(err) || err.Error() != "a: is of another kind" {
+		t.Errorf("got %v", err)
+	}
 }

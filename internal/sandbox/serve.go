@@ -121,8 +121,8 @@ func (s *server) do(todo job) (result provisioner.Result, err error) {
 	asked := &asker{line: s.line}
 	ctx := context.Background() // whoever does not want the answer any more ends the process
 	content := tree{asked}
-	if todo.Validate {
-		return result, one.Validate(ctx, content, todo.Request.Parameters)
+	if err := one.Validate(ctx, content, todo.Request.Parameters); err != nil {
+		return result, err
 	}
 	req := provisioner.Request{
 		Instance: todo.Request.Instance, Content: content, Parameters: todo.Request.Parameters, Config: todo.Request.Config,

@@ -25,6 +25,7 @@ import (
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/health/check"
+	"rukpak.io/rukpak/provisioner"
 )
 
 // Controller reconciles BundleInstances up to the plan.
@@ -60,8 +61,9 @@ type work struct {
 	pins      []v1alpha1.ResolvedSource   // of the bundle, if the sources are followed
 	bundle    *v1alpha1.Bundle
 	class     *v1alpha1.ProvisionerClass
-	account   string          // name of the service account
-	config    json.RawMessage // of all parts, nil for none
+	account   string               // name of the service account
+	config    json.RawMessage      // of all parts, nil for none
+	places    []provisioner.Origin // of the content, if the provisioner looks at them
 	current   *v1alpha1.InstanceRevision
 	requeue   time.Duration
 

@@ -3,7 +3,10 @@
 package instance
 
 import (
+	"strings"
+
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -17,6 +20,22 @@ func originsOf(bundle *v1alpha1.Bundle) []provisioner.Origin {
 		origins = append(origins, provisioner.Origin{Path: source.Path, Kind: kindOf(source), Ref: bundle.Status.Sources[i].Ref})
 	}
 	return origins
+}
+
+// placesOf are the origins as far as a revision depends on them: none if its provisioner does not look at them, and without
+// digests, since the content itself is told apart by its own.
+func (c *Controller) placesOf(w *work) []provisioner.Origin {
+	placed, ok := c.Provisioners.Find(w.class.Spec.Provisioner).(provisioner.Placed)
+	if !ok || !placed.UsesOrigins(class.Parameters(w.class), w.config) {
+		return nil
+	}
+	places := originsOf(w.bundle)
+	for i := range places {
+		if at := strings.LastIndex(places[i].Ref, "@"); at >= 0 {
+			places[i].Ref = places[i].Ref[:at]
+		}
+	}
+	return places
 }
 
 // kindOf is the name of the field that is set.

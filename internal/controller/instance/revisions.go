@@ -48,6 +48,7 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	if err := awaitContent(w.bundle); err != nil {
 		return err
 	}
+	w.places = c.placesOf(w)
 	config, err := configDigest(w, nil)
 	if err != nil {
 		return err

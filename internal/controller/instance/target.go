@@ -105,6 +105,9 @@ func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
 	if onFailure(w.instance) != "" && rollbackOf == nil {
 		all["onFailure"] = onFailure(w.instance)
 	}
+	if len(w.places) > 0 && rollbackOf == nil {
+		all["origins"] = w.places
+	}
 	if override := w.instance.Spec.Strategy.CRDUpgrade; override != nil {
 		all["crdUpgrade"] = override
 	}

@@ -67,6 +67,14 @@ func (*Provisioner) Validate(ctx context.Context, content fs.FS, raw json.RawMes
 	return err
 }
 
+// UsesOrigins is true where images are taken from the repository of the bundle, and that is not named.
+func (*Provisioner) UsesOrigins(parameters, config json.RawMessage) bool {
+	options, err := parseOptions("parameters", parameters)
+	own, ownErr := parseOptions("config", config)
+	options = options.with(own)
+	return err == nil && ownErr == nil && options.Images == imagesRelocated && options.Repository == ""
+}
+
 // Render reads the configuration, puts the images of the lock into it, and sorts the objects into phases by kind.
 func (*Provisioner) Render(ctx context.Context, req provisioner.Request) (provisioner.Result, error) {
 	options, err := parseOptions("parameters", req.Parameters)

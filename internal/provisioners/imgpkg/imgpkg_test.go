@@ -180,3 +180,21 @@ func FuzzBundle(f *testing.F) {
 		}
 	})
 }
+
+func TestOriginsMatterWhereNothingElseNamesTheRepository(t *testing.T) {
+	for name, test := range map[string]struct {
+		parameters, config string
+		want               bool
+	}{
+		"by default":           {"", "", false},
+		"relocated":            {`{"images": "Relocated"}`, "", true},
+		"relocated by config":  {"", `{"images": "Relocated"}`, true},
+		"to a repository":      {`{"images": "Relocated", "repository": "a.example/b"}`, "", false},
+		"config says where to": {`{"images": "Relocated"}`, `{"repository": "a.example/b"}`, false},
+		"not valid":            {`{"images": 1}`, "", false},
+	} {
+		if got := New().UsesOrigins([]byte(test.parameters), []byte(test.config)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

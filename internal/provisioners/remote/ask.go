@@ -23,10 +23,13 @@ type remote struct {
 	id     string
 }
 
-var _ provisioner.Provisioner = remote{}
+var _ provisioner.Placed = remote{}
 
 // ID gives the ID.
 func (r remote) ID() string { return r.id }
+
+// UsesOrigins is true: what a stranger's provisioner looks at is not known.
+func (remote) UsesOrigins(json.RawMessage, json.RawMessage) bool { return true }
 
 // Validate has the parameters checked. Content is not looked at: Render has it checked as well. The error may be a
 // *PendingError or a *NobodyError.
