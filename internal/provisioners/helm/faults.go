@@ -30,6 +30,10 @@ func lineIn(text string) int {
 // line.
 var places = regexp.MustCompile(`(?m)(?:^|\()([^\s():]+):(\d+)(?::\d+)?(?:\)|$)`)
 
+// unmade is how text/template names a place, where the engine did not put it into its own form: it does not for what functions
+// say.
+var unmade = regexp.MustCompile(`template: ([^\s():]+):(\d+):\d+: executing "[^"]*" at <(.*?)>: `)
+
 // fault makes an error of the engine: of the context, of the cluster, or about a template.
 func (w *watch) fault(ctx context.Context, err error) error {
 	var input *provisioner.InputError
@@ -52,6 +56,11 @@ func (w *watch) fault(ctx context.Context, err error) error {
 	}
 	if fault.File != "" {
 		fault.Reason = reasonOf(text)
+	} else if all := unmade.FindAllStringSubmatchIndex(text, -1); len(all) > 0 {
+		last := all[len(all)-1]
+		fault.File = cmp.Or(w.shown[text[last[2]:last[3]]], text[last[2]:last[3]])
+		fault.Line, _ = strconv.Atoi(text[last[4]:last[5]])
+		fault.Reason = oneLine("at " + text[last[6]-1:])
 	}
 	if input != nil { // a limit
 		return &provisioner.InputError{File: cmp.Or(input.File, fault.File), Line: fault.Line, Reason: input.Reason}

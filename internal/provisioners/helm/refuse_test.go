@@ -57,6 +57,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"function of the machine", chartOf("templates/a.yaml", "{{ expandenv \"HOME\" }}"), "", "", "templates/a.yaml:1: function \"expandenv\" not defined"},
 		{"nil", chartOf("templates/a.yaml", "\n\n{{ .Values.a.b }}"), "", "", "templates/a.yaml:3: at <.Values.a.b>: nil pointer evaluating interface {}.b"},
 		{"required", chartOf("templates/a.yaml", "\n{{ required \"set colour\\nplease\" .Values.colour }}"), "", "", "templates/a.yaml:2: set colour please"},
+		{"what a function says", chartOf("templates/a.yaml", "\n{{ substr 5 2 \"abc\" }}"), "", "", "templates/a.yaml:2: at <substr 5 2 \"abc\">: error calling substr: "},
+		{"what a function says in a named template", chartOf("templates/_a.tpl", "{{ define \"x\" }}\n{{ chunk 0 (list 1) }}{{ end }}", "templates/b.yaml", "{{ include \"x\" . }}"), "", "", "templates/_a.tpl:2: at <chunk 0 (list 1)>: error calling chunk: "},
 		{"fail", subchart("charts/cache/templates/_a.tpl", "{{ define \"x\" }}\n{{ fail \"not so\" }}{{ end }}", "charts/cache/templates/b.yaml", "{{ include \"x\" . }}"), "", "", "charts/cache/templates/b.yaml:1: not so"},
 		{"error in a named template", chartOf("templates/_a.tpl", "{{ define \"x\" }}\n\n{{ .Values.a.b.c }}{{ end }}", "templates/b.yaml", "\n{{ include \"x\" . }}"), "", "", "templates/_a.tpl:3: at <.Values.a.b.c>: nil pointer"},
 		{"no such template", chartOf("templates/b.yaml", "{{ include \"x\" . }}"), "", "", "templates/b.yaml:1: "},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rukpak.io/rukpak/internal/testenv/rendered"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -40,7 +41,7 @@ func TestRealChartsRenderAsHelmDoes(t *testing.T) {
 				if len(objects) == 0 {
 					t.Fatal("helm renders nothing, so that nothing is compared")
 				}
-				if diff := differences(objects, ours(t, result)); diff != "" {
+				if diff := rendered.Differences(objects, ours(t, result)); diff != "" {
 					t.Error(diff)
 				}
 				if !strings.HasPrefix(strings.TrimSpace(want.Info.Notes), strings.TrimSuffix(result.Notes, "\n...")) {
@@ -85,7 +86,7 @@ func TestEdgesRenderAsHelmDoesOrAreRefused(t *testing.T) {
 			if err != nil || helmErr != nil {
 				t.Fatalf("ours %v, helm %v", err, helmErr)
 			}
-			if diff := differences(objectsOf(t, want), ours(t, result)); diff != "" {
+			if diff := rendered.Differences(objectsOf(t, want), ours(t, result)); diff != "" {
 				t.Error(diff)
 			}
 		})
