@@ -58,6 +58,9 @@ const (
 	ReasonServed              = "Served"              // the provisioner is served and accepts the parameters
 	ReasonProvisionerNotFound = "ProvisionerNotFound" // nobody serves the provisioner
 	ReasonInvalidParameters   = "InvalidParameters"   // the provisioner refuses the parameters
+
+	// ReasonInvalidApprovalPolicy: a rule of spec.approval is wrong, and people decide.
+	ReasonInvalidApprovalPolicy = "InvalidApprovalPolicy"
 )
 
 // Reasons of Resolved, Unpacked and Ready on a Bundle. Besides these a source

@@ -48,7 +48,7 @@ type ApprovalRule struct {
 	Name string `json:"name"`
 
 	// when is an expression of CEL that is true if the rule matches. It can use
-	// what docs/policies.md lists: plan, bundle, instance, namespace, request, now.
+	// what docs/policies.md lists: plan, bundle, instance, ns, request, revision, now.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	When string `json:"when"`

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package class says of each ProvisionerClass whether it can be used: its
-// provisioner is served here and accepts the parameters. It also answers for
+// provisioner is served here and accepts the parameters, and the rules of its
+// approval policy compile. It also answers for
 // the other controllers which class a name means and who may use it.
 package class
 
@@ -10,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval/policy"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/provisioners/remote"
@@ -70,8 +73,13 @@ func (c *Controller) ofProvisioner(ctx context.Context, queue workqueue.TypedRat
 func (c *Controller) Reconcile(ctx context.Context, class *v1alpha1.ProvisionerClass) (ctrl.Result, error) {
 	before := class.DeepCopy()
 	judged := class.Status.ObservedGeneration == class.Generation
-	err := c.Provisioners.Find(class.Spec.Provisioner).Validate(ctx, nil, Parameters(class))
 	conditions := status.Conditions{List: &class.Status.Conditions, Generation: class.Generation}
+	if err := checkPolicy(class); err != nil {
+		conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInvalidApprovalPolicy, err.Error())
+		class.Status.ObservedGeneration = class.Generation
+		return ctrl.Result{}, status.Patch(ctx, c.Client, class, before) // no provisioner can put that right
+	}
+	err := c.Provisioners.Find(class.Spec.Provisioner).Validate(ctx, nil, Parameters(class))
 	var nobody *remote.NobodyError
 	var pending *remote.PendingError
 	switch {
@@ -98,6 +106,19 @@ func (c *Controller) Reconcile(ctx context.Context, class *v1alpha1.ProvisionerC
 		return ctrl.Result{}, patchErr
 	}
 	return ctrl.Result{}, err
+}
+
+// checkPolicy says what is wrong with the rules of a class, in one line: for whoever writes the class, and long before a
+// revision waits for a verdict.
+func checkPolicy(class *v1alpha1.ProvisionerClass) error {
+	if class.Spec.Approval.Mode != v1alpha1.ApprovalByPolicy {
+		return nil
+	}
+	_, err := policy.Compile(class.Spec.Approval.Rules)
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // Parameters of a class, as its provisioner gets them; nil if there are none.

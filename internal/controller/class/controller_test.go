@@ -98,3 +98,57 @@ func TestAClassSaysWhatItsProvisionerSays(t *testing.T) {
 		}
 	}
 }
+
+// A mistake in a rule is told when the class is written, with the rule and the place in it, and is gone when it is put right.
+func TestAClassTellsWhatIsWrongWithItsPolicy(t *testing.T) {
+	env := cluster.Env(t)
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := env.NewClient(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := func(name, when string) v1alpha1.ApprovalRule {
+		return v1alpha1.ApprovalRule{Name: name, When: when, Then: v1alpha1.RuleApproves}
+	}
+	class := &v1alpha1.ProvisionerClass{
+		ObjectMeta: metav1.ObjectMeta{Name: env.NewNamespace(t)}, Spec: v1alpha1.ProvisionerClassSpec{Provisioner: "jsonnet.example.com"},
+	}
+	class.Spec.Approval.Mode = v1alpha1.ApprovalByPolicy
+	class.Spec.Approval.Rules = []v1alpha1.ApprovalRule{
+		rule("fine", "bundle.verified"), rule("no-growth", "has(plan.permissions) &&\nplan.permissions.gaind.size() == 0"), rule("number", "plan.added"),
+	}
+	if err := c.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	control := &Controller{Client: c, Provisioners: &judge{}}
+	ready := func() *metav1.Condition {
+		t.Helper()
+		if _, err := control.Reconcile(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(class), class); err != nil {
+			t.Fatal(err)
+		}
+		return meta.FindStatusCondition(class.Status.Conditions, v1alpha1.ConditionReady)
+	}
+	got := ready()
+	want := `spec.approval.rules[1] "no-growth": line 2, column 17: undefined field 'gaind' (is gained meant?); ` +
+		`spec.approval.rules[2] "number": line 1, column 1: gives int, not true or false`
+	if got == nil || got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonInvalidApprovalPolicy || got.Message != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	before := class.ResourceVersion
+	if ready(); class.ResourceVersion != before {
+		t.Error("it is written though nothing changed")
+	}
+	class.Spec.Approval.Rules = class.Spec.Approval.Rules[:1]
+	if err := c.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if got := ready(); got == nil || got.Status != metav1.ConditionTrue {
+		t.Errorf("put right: %+v", got)
+	}
+}
