@@ -217,23 +217,3 @@ func TestCheckIsAlwaysTheSameAndChangesNothing(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCheck(b *testing.B) {
-	names, old, new := gatewayAPI(b)
-	for _, name := range names {
-		b.Run("gateway-api/"+strings.TrimSuffix(name, ".gateway.networking.k8s.io"), func(b *testing.B) {
-			for b.Loop() {
-				crdsafety.Check(old[name], new[name], nil)
-			}
-		})
-	}
-	for name, crd := range realDefinitions(b, "plain/prometheus-operator-bundle/v0.55.0/bundle.yaml") {
-		after := crd.DeepCopy()
-		tighten(after)
-		b.Run("prometheus/"+strings.TrimSuffix(name, ".monitoring.coreos.com"), func(b *testing.B) {
-			for b.Loop() {
-				crdsafety.Check(crd, after, nil)
-			}
-		})
-	}
-}

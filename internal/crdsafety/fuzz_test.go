@@ -18,28 +18,6 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// tighten gives every field of a definition a limit, so that each is a finding.
-func tighten(crd *definition) {
-	for i := range crd.Spec.Versions {
-		limit(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
-	}
-}
-
-func limit(of *schema) {
-	one := int64(1)
-	of.MaxLength = &one
-	for name, property := range of.Properties {
-		limit(&property)
-		of.Properties[name] = property
-	}
-	if of.Items != nil && of.Items.Schema != nil {
-		limit(of.Items.Schema)
-	}
-	if of.AdditionalProperties != nil && of.AdditionalProperties.Schema != nil {
-		limit(of.AdditionalProperties.Schema)
-	}
-}
-
 // scramble sets parts of a schema to odd things, also such as no API server takes.
 func scramble(random *rand.Rand, of *schema, depth int) {
 	value := reflect.ValueOf(of).Elem()

@@ -19,13 +19,23 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"rukpak.io/rukpak/internal/sandbox"
+	"rukpak.io/rukpak/internal/wire"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	if len(os.Args) > 1 && os.Args[1] == childVerb {
-		return child(os.Args[2:])
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case childVerb:
+			return child(os.Args[2:])
+		case instancesVerb:
+			return instancesChild(os.Args[2:])
+		case sandbox.Argument:
+			return wire.Render()
+		}
 	}
 	b := &bench{started: time.Now()}
 	b.flags(flag.CommandLine)

@@ -22,6 +22,9 @@ type Row struct {
 	Target *Target  `json:"target,omitempty"` // nil for what is only told
 	Met    *bool    `json:"met,omitempty"`
 	Rounds []Round  `json:"rounds,omitempty"`
+	// Skipped says why nothing was measured, and Fault why what was measured counts for nothing.
+	Skipped string `json:"skipped,omitempty"`
+	Fault   string `json:"fault,omitempty"`
 	// Details are for whoever asks why.
 	Details map[string]any `json:"details,omitempty"`
 }
@@ -72,18 +75,26 @@ func compared(what, unit, with string, target *Target, rounds []Round) Row {
 // judge says whether the target is met.
 func (r *Row) judge(figure string) {
 	r.Figure = figure
-	if r.Target == nil {
+	if r.Target == nil || r.Skipped != "" {
 		return
 	}
 	value := r.Measured
 	if r.Ratio != nil {
 		value = *r.Ratio
 	}
-	met := !math.IsNaN(value) && r.Target.met(value)
+	met := r.Fault == "" && !math.IsNaN(value) && r.Target.met(value)
 	r.Met = &met
 }
 
-func (r Row) measured() string { return amount(r.Measured, r.Unit) }
+func (r Row) measured() string {
+	switch {
+	case r.Skipped != "":
+		return "skipped: " + r.Skipped
+	case r.Fault != "":
+		return "worthless: " + r.Fault
+	}
+	return amount(r.Measured, r.Unit)
+}
 
 func (r Row) comparedWith() string {
 	if r.Baseline == nil {

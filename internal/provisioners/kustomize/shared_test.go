@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"rukpak.io/rukpak/internal/testenv/rendered"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -31,17 +28,11 @@ func sharedTree(t *testing.T, name string) string {
 }
 
 func TestRealTreesRenderAsKustomizeBuilds(t *testing.T) {
-	for tree, folders := range map[string]map[string]int{
-		"podinfo/6.5.4":          {"kustomize": 3},
-		"podinfo/6.7.1":          {"kustomize": 3},
-		"metrics-server/0.8.1":   {"manifests/overlays/release": 9, "manifests/overlays/release-ha": 10, "manifests/overlays/release-ha-1.21+": 10, "manifests/overlays/test": 9},
-		"source-controller/head": {"config/default": 13, "config/crd": 6},
-		"coredns-operator/head":  {"coredns/config/default": 13},
-	} {
+	for tree, folders := range rendered.KustomizeFolders {
 		for folder, count := range folders {
 			t.Run(tree+"/"+folder, func(t *testing.T) {
 				dir := sharedTree(t, tree)
-				folder := folderIn(t, dir, folder)
+				folder := rendered.FolderIn(os.DirFS(dir), folder)
 				config, err := json.Marshal(Config{Path: folder})
 				if err != nil {
 					t.Fatal(err)
@@ -50,74 +41,27 @@ func TestRealTreesRenderAsKustomizeBuilds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := textsOf(t, result)
+				got, err := rendered.Ours(result)
+				if err != nil {
+					t.Fatal(err)
+				}
+				built, err := rendered.Kustomize(filepath.Join(dir, folder))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := rendered.OfKustomize(built)
+				if err != nil {
+					t.Fatal(err)
+				}
 				if len(got) != count {
 					t.Errorf("%d objects, want %d", len(got), count)
 				}
-				if diff := cmp.Diff(built(t, filepath.Join(dir, folder)), got); diff != "" {
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-kustomize +rukpak):\n%s", diff)
 				}
 			})
 		}
 	}
-}
-
-// folderIn finds a folder whose first parts the copy of a tree may lack.
-func folderIn(t *testing.T, dir, folder string) string {
-	t.Helper()
-	for rest := folder; ; {
-		if info, err := os.Stat(filepath.Join(dir, rest)); err == nil && info.IsDir() {
-			return rest
-		}
-		_, after, ok := strings.Cut(rest, "/")
-		if !ok {
-			return "."
-		}
-		rest = after
-	}
-}
-
-func textsOf(t *testing.T, result provisioner.Result) (all []string) {
-	t.Helper()
-	for _, phase := range result.Phases {
-		for _, object := range phase.Objects {
-			all = append(all, text(t, object))
-		}
-	}
-	sort.Strings(all)
-	return all
-}
-
-func text(t *testing.T, object *unstructured.Unstructured) string {
-	t.Helper()
-	encoded, err := json.Marshal(object.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(encoded)
-}
-
-// built is what the library makes of a folder on disk, as the command kustomize does.
-func built(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, resource := range resources.Resources() {
-		encoded, err := resource.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(encoded); err != nil {
-			t.Fatal(err)
-		}
-		provisioner.Tidy(object)
-		all = append(all, text(t, object))
-	}
-	sort.Strings(all)
-	return all
 }
 
 func TestRealTreesThatNeedTheNetworkOrAreTooOldAreRefused(t *testing.T) {
@@ -127,7 +71,7 @@ func TestRealTreesThatNeedTheNetworkOrAreTooOldAreRefused(t *testing.T) {
 	} {
 		t.Run(tc.tree, func(t *testing.T) {
 			dir := sharedTree(t, tc.tree)
-			config, err := json.Marshal(Config{Path: folderIn(t, dir, tc.folder)})
+			config, err := json.Marshal(Config{Path: rendered.FolderIn(os.DirFS(dir), tc.folder)})
 			if err != nil {
 				t.Fatal(err)
 			}
