@@ -91,7 +91,7 @@ type Input struct {
 type Rule struct {
 	Name   string
 	Effect v1alpha1.RuleEffect // Require only adds to what is told: the number is in People
-	// Message says why: one line, or nothing.
+	// Message says why: one line, or nothing. Without a name it says why no rule decided.
 	Message string
 }
 
@@ -284,11 +284,14 @@ func (j *judge) byClass(made v1alpha1.ApprovalDecision) v1alpha1.Decision {
 
 // told names the rule, and why it says so.
 func (r Rule) told() string {
-	text := fmt.Sprintf("rule %q", r.Name)
-	if r.Message != "" {
-		text += ": " + line(r.Message)
+	var said []string
+	if r.Name != "" {
+		said = append(said, fmt.Sprintf("rule %q", r.Name))
 	}
-	return text
+	if why := line(r.Message); why != "" {
+		said = append(said, why)
+	}
+	return strings.Join(said, ": ")
 }
 
 // asBefore is a decision that nobody makes anew each time.
@@ -359,7 +362,7 @@ func (j *judge) waiting() string {
 		text += ": " + people.lacking(j.verdict.Decisions)
 	}
 	if j.in.Mode == v1alpha1.ApprovalByPolicy && j.in.Rule != nil {
-		text += "; as asked by " + j.in.Rule.told()
+		text += "; " + j.in.Rule.told()
 	}
 	if people.TwoPersons && len(people.ChangedBy) > 0 {
 		text += fmt.Sprintf("; not by who changed the instance: %s", strings.Join(people.ChangedBy, ", "))

@@ -141,7 +141,7 @@ func TestPeople(t *testing.T) {
 				Mode: v1alpha1.ApprovalByPolicy, Rule: &Rule{Name: "growth", Effect: v1alpha1.RuleRequires, Message: "permissions grow"},
 				People: People{Required: 2, Groups: []string{"security"}}, Approvals: []v1alpha1.Approval{approve("alice", 1, by("alice", "security"))},
 			},
-			outcome: Waiting, says: []string{`is in group "security": 1 of 2 approvals, by alice; as asked by rule "growth": permissions grow`}, counted: []string{"alice Counted"},
+			outcome: Waiting, says: []string{`is in group "security": 1 of 2 approvals, by alice; rule "growth": permissions grow`}, counted: []string{"alice Counted"},
 		},
 		"without a rule people decide": {
 			in: Input{Mode: v1alpha1.ApprovalByPolicy, Approvals: []v1alpha1.Approval{approve("alice", 1)}}, outcome: Approved, counted: []string{"alice Counted"},

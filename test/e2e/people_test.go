@@ -143,3 +143,77 @@ func (a *tenant) changeClass(change func(*v1alpha1.ApprovalPolicy)) {
 		return a.client.Update(ctx, class)
 	})
 }
+
+func TestRulesOfTheClassDecideAndArePartOfTheRecord(t *testing.T) {
+	t.Parallel()
+	a := newTenant(t, v1alpha1.ApprovalManual)
+	a.changeClass(func(p *v1alpha1.ApprovalPolicy) {
+		p.Mode = v1alpha1.ApprovalByPolicy
+		p.Rules = []v1alpha1.ApprovalRule{
+			{Name: "no-secrets", When: "plan.objects.exists(o, o.kind == 'Secret')", Then: v1alpha1.RuleDenies, Message: "secrets come from the vault"},
+			{Name: "removal", When: "plan.removed > 0", Then: v1alpha1.RuleRequires, Approvals: 2, Groups: []string{"leads"}},
+			{Name: "faulty", When: "plan.changed == 1 && plan.images[0].registry == 'quay.io'", Then: v1alpha1.RuleApproves},
+			{Name: "small", When: "plan.added + plan.changed <= 2", Then: v1alpha1.RuleApproves, Message: "it is small"},
+		}
+	})
+	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1"), "b.yaml": configMap("two", "1")}))
+	a.ready("app")
+	approved := func(name, says string, by ...string) {
+		t.Helper()
+		revision := a.revision(name)
+		found := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionApproved)
+		var approvers []string
+		for _, made := range revision.Status.Decisions {
+			approvers = append(approvers, made.Approver)
+		}
+		slices.Sort(approvers) // those of the same second have no order
+		if found == nil || !strings.Contains(found.Message, says) || !slices.Equal(approvers, by) {
+			t.Errorf("%s: %+v, decided by %q", name, found, approvers)
+		}
+	}
+	approved("app-1", `approves by rule "small": it is small`, "class/"+a.class)
+
+	push := func(tag string, files map[string]string, wait func()) {
+		t.Helper()
+		ref := a.push(tag, files)
+		a.update("app", func(i *v1alpha1.BundleInstance) { i.Spec.Bundle = a.bundle(ref) })
+		wait()
+	}
+	waits := func() { a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval) }
+
+	// A rule that fails approves nothing, and hides none after it.
+	push("v2", map[string]string{"a.yaml": configMap("one", "2"), "b.yaml": configMap("two", "1")}, waits)
+	a.eventually("the fault is told", func(context.Context) error {
+		if got := a.message("app", v1alpha1.ConditionApproved); !strings.Contains(got, `rule "faulty"`) || !strings.Contains(got, "index out of bounds") {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	a.value("one", "1")
+
+	push("v3", map[string]string{"a.yaml": configMap("one", "2")}, waits)
+	if got := a.person("ann").votes("ann", "app-3"); got != v1alpha1.ReasonGroupMissing {
+		t.Errorf("ann is in no group, but: %s", got)
+	}
+	for _, lead := range []string{"bob", "carol"} {
+		if got := a.person(lead, "leads").votes(lead, "app-3", "leads"); got != v1alpha1.ReasonCounted {
+			t.Errorf("%s: %s", lead, got)
+		}
+	}
+	a.ready("app")
+	approved("app-3", "approved by ", "bob", "carol")
+	a.gone(a.configMap("two"))
+
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"
+	push("v4", map[string]string{"a.yaml": configMap("one", "2"), "s.yaml": secret}, func() {
+		a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDenied)
+	})
+	approved("app-4", `rule "no-secrets": secrets come from the vault`, "class/"+a.class)
+	// The class denies only as long as its rules do.
+	a.changeClass(func(p *v1alpha1.ApprovalPolicy) { p.Rules = p.Rules[1:2]; p.Rules[0].When = "false" })
+	waits()
+	if got := a.person("ann").votes("ann", "app-4"); got != v1alpha1.ReasonCounted {
+		t.Errorf("ann: %s", got)
+	}
+	a.ready("app")
+}

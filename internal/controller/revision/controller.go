@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval/policy"
 	"rukpak.io/rukpak/internal/controller/pace"
 	"rukpak.io/rukpak/internal/controller/status"
 	"rukpak.io/rukpak/internal/health/check"
@@ -42,6 +43,7 @@ type Controller struct {
 
 	health healthBook
 	checks check.Book
+	rules  policy.Book
 }
 
 // work is what the steps of one reconcile hand to one another.

@@ -25,27 +25,31 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		return err
 	}
 	for _, revision := range w.revisions {
-		policy, err := c.policy(ctx, revision.Spec.ProvisionerClassName)
+		class, err := c.class(ctx, revision.Spec.ProvisionerClassName)
 		if err != nil {
 			return err
 		}
 		made, why := inherited(revision, w.revisions)
-		verdict := approval.Judge(approval.Input{
+		in := approval.Input{
 			Revision: approval.Revision{
 				Name:           revision.Name,
 				ManifestDigest: revision.Spec.ManifestDigest,
 				Class:          revision.Spec.ProvisionerClassName,
 				Created:        revision.CreationTimestamp,
 			},
-			Mode:       policy.Mode,
-			People:     people(policy, revision),
+			Mode:       class.Spec.Approval.Mode,
+			People:     people(class.Spec.Approval, revision),
 			Inherited:  made,
 			Approvals:  list.Items,
 			Previous:   revision.Status.Decisions,
 			Activated:  revision.Status.ActivatedAt != nil,
 			Superseded: is(revision, v1alpha1.ConditionSuperseded) || revision != w.newest,
 			Now:        metav1.Now(),
-		})
+		}
+		if err := c.askRules(ctx, w, revision, class, &in); err != nil {
+			return err
+		}
+		verdict := approval.Judge(in)
 		if verdict.Outcome == approval.Waiting && why != "" {
 			verdict.Message += "; it is not approved by itself, since " + why
 		}
@@ -62,14 +66,14 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 	return nil
 }
 
-// policy of a class now. A class that is gone approves nothing by itself.
-func (c *Controller) policy(ctx context.Context, class string) (v1alpha1.ApprovalPolicy, error) {
+// class as it is now. One that is gone approves nothing by itself.
+func (c *Controller) class(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
 	found := &v1alpha1.ProvisionerClass{}
-	err := c.Client.Get(ctx, types.NamespacedName{Name: class}, found)
+	err := c.Client.Get(ctx, types.NamespacedName{Name: name}, found)
 	if apierrors.IsNotFound(err) {
-		return v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}, nil
+		return &v1alpha1.ProvisionerClass{Spec: v1alpha1.ProvisionerClassSpec{Approval: v1alpha1.ApprovalPolicy{Mode: v1alpha1.ApprovalManual}}}, nil
 	}
-	return found.Spec.Approval, err
+	return found, err
 }
 
 // people says which approvals suffice for a revision.
