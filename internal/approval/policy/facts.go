@@ -129,7 +129,7 @@ type Signature struct {
 
 // Source is where content comes from.
 type Source struct {
-	Type      string `json:"type"                doc:"type of the source, such as image, git or http" len:"32"`
+	Type      string `json:"type"                doc:"kind of the source, such as oci, git or inline" len:"32"`
 	Reference string `json:"reference,omitempty" doc:"what the bundle names, such as a reference or an address" len:"1024"`
 	Digest    string `json:"digest,omitempty"    doc:"to what it is pinned" len:"135"`
 }
