@@ -33,7 +33,7 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 		{"internal/parse/doc.go", "MaxStructure =", "2 << 20", "one document | 2,097,152 |"},
 		{"internal/parse/doc.go", "MaxValues =", "4 << 20", "aliases add | 4,194,304 |"},
 		{"internal/parse/doc.go", "maxExpanded =", "4 << 20", "one document | 4 MiB |"},
-		{"internal/parse/doc.go", "maxDepth =", "500", "| Levels of nesting | 500 |"},
+		{"internal/parse/doc.go", "maxDepth =", "500", "Kustomization reads | 500 |"},
 		{"internal/parse/doc.go", "MaxObjects =", "50_000", "| Objects | 50,000 |"},
 		{"internal/parse/doc.go", "MaxFaults =", "20", "one error lists | 20 |"},
 		{"internal/provisioners/remote/remote.go", "MaxResult =", "32 << 20", "as JSON | 32 MiB |"},

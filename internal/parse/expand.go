@@ -19,8 +19,12 @@ func (e *ExpansionError) Error() string { return e.reason }
 
 // Expands says what is wrong with a text that another reader of YAML is to read in this process, or nil: its aliases must not
 // make far more of it than it is. Other readers count aliases and not what they stand for, so that a text of a mebibyte may
-// become terabytes. An *ExpansionError is about aliases, and any other about YAML that this cannot read.
+// become terabytes. It is ErrDeep or an
+// *ExpansionError, or about YAML that this cannot read.
 func Expands(text []byte) error {
+	if err := Deep(text); err != nil {
+		return err
+	}
 	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
 		return nil
 	}

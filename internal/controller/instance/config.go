@@ -34,6 +34,9 @@ type Accounts interface {
 // rendered that the account may not see. A rollback needs no configuration.
 func (c *Controller) findConfig(ctx context.Context, w *work) error {
 	w.config = raw(w.instance.Spec.Config)
+	if err := parse.Deep(w.config); err != nil {
+		return &Hold{Reason: v1alpha1.ReasonInvalidConfig, Message: "spec.config cannot be used: " + err.Error()}
+	}
 	if len(w.instance.Spec.ConfigFrom) == 0 || w.instance.Spec.RollbackTo != nil {
 		return nil
 	}
@@ -147,8 +150,8 @@ func parsePart(value []byte, ref v1alpha1.ConfigReference) (part map[string]any,
 // notYAML says what a parser found, without what may be secret.
 func notYAML(err error, ref v1alpha1.ConfigReference) string {
 	var aliases *parse.ExpansionError
-	if errors.As(err, &aliases) {
-		return "its YAML cannot be used: " + aliases.Error()
+	if errors.As(err, &aliases) || errors.Is(err, parse.ErrDeep) {
+		return "its YAML cannot be used: " + err.Error()
 	}
 	fault := "it is no YAML"
 	if line := lineOf.FindString(err.Error()); line != "" {

@@ -43,6 +43,7 @@ func TestPartThatIsNoMappingIsRefusedAndASecretNotTold(t *testing.T) {
 		"Secret":    {"Secret", "ok: 1\nhunter2: [\n", "", "it is no YAML, at line"},
 		"Twice":     {"ConfigMap", "a: 1\na: 2\n", "", `"a" already set in map`},
 		"Aliases":   {"Secret", "a: &a " + strings.Repeat("hunter2", 40_000) + "\nb: [" + strings.Repeat("*a ,", 100_000) + "]\n", "", "aliases make it larger"},
+		"Deep":      {"Secret", "hunter2: " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "", "nested more than 500 levels deep"},
 		"EmptyName": {"ConfigMap", "x", "a..b", "an empty name"},
 		"Large":     {"ConfigMap", strings.Repeat("#", maxConfig+1), "", "more than"},
 	} {

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v2"
 
+	parser "rukpak.io/rukpak/internal/parse"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -25,6 +26,9 @@ func parse(text string) (any, error) {
 
 // parseValues reads YAML as Helm does, whose numbers are all alike.
 func parseValues(text []byte) (map[string]any, error) {
+	if err := parser.Deep(text); err != nil {
+		return nil, err
+	}
 	var value any
 	if err := yaml.Unmarshal(text, &value); err != nil {
 		return nil, err

@@ -205,6 +205,7 @@ func TestLargeChartsAreRefused(t *testing.T) {
 		"bytes":   {chartOf("a", string(make([]byte, maxBytes))), "the files of the chart are larger than 64 MiB"},
 		"archive": {chartOf("charts/a.tgz", bomb.String()), "charts/a.tgz: the files of the chart are larger than 64 MiB"},
 		"charts":  {nested, "more than 16 one inside another"},
+		"values":  {chartOf("values.yaml", "a: "+strings.Repeat("[", 501)+strings.Repeat("]", 501)), "values.yaml: its values are nested more than 500 levels deep"},
 		"folders": {chartOf(strings.Repeat("a/", maxDepth+2)+"b", ""), "folders are more than 40 deep"},
 	} {
 		if _, err := render1(t, tc.content, nil); !provisioner.IsInputError(err) || !strings.Contains(err.Error(), tc.want) {

@@ -145,6 +145,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"path out of the content", files("a/kustomization.yaml", "resources: [../../up]"), `{"path":"a"}`, "", `a/kustomization.yaml: resources: "../../up" leaves the content`},
 		{"absolute path", files("kustomization.yaml", "resources: [/etc/passwd]"), "", "", `kustomization.yaml: resources: "/etc/passwd" leaves the content`},
 		{"two files", files("kustomization.yaml", "{}", "Kustomization", "{}"), "", "", "kustomization.yaml: Kustomization is in the same folder: keep one of them"},
+		{
+			"too deep", files("kustomization.yaml", "resources: [web.yaml]", "web.yaml", "a: "+strings.Repeat("[", 501)+strings.Repeat("]", 501)), "", "",
+			"web.yaml: its values are nested more than 500 levels deep",
+		},
+		{"a Kustomization that is too deep", files("kustomization.yaml", "a: "+strings.Repeat("[", 501)+strings.Repeat("]", 501)), "", "", "kustomization.yaml: its values are nested"},
 		{"a circle", files("a/kustomization.yaml", "resources: [../b]", "b/kustomization.yaml", "resources: [../a]"), `{"path":"a"}`, "", "cycle detected"},
 		{"helm", files("kustomization.yaml", "helmCharts: [{name: x, repo: 'https://example.com'}]"), "", "", "kustomization.yaml: helmCharts is not supported, since it runs the program helm"},
 		{

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"rukpak.io/rukpak/internal/parse"
 )
 
 const (
@@ -123,7 +125,15 @@ func (t *tree) read(inner string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the files that are read are larger than %d MiB together", inner, maxRead>>20)
 	}
 	data, err := fs.ReadFile(t.content, inner)
-	return data, t.note(err)
+	if err != nil {
+		return nil, t.note(err)
+	}
+	if ending := path.Ext(inner); isKustomization(inner) || ending == ".yaml" || ending == ".yml" || ending == ".json" {
+		if err := parse.Deep(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", inner, err)
+		}
+	}
+	return data, nil
 }
 
 // IsDir tells whether a path is a folder.
