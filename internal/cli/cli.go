@@ -138,7 +138,7 @@ func (s *session) addVerbs(root *cobra.Command) {
 		}
 	}
 	add(groupContent, s.runCommand(), s.pushCommand(), s.pullCommand(), s.uploadCommand(), s.createCommand(), s.updateCommand(), s.adoptCommand(), s.deleteCommand())
-	add(groupDecide, s.planCommand(), s.approvalsCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand())
+	add(groupDecide, s.planCommand(), s.approvalsCommand(), s.approveCommand(), s.denyCommand(), s.rollbackCommand(), s.policyCommand())
 	add(groupLook, s.renderCommand(), s.imagesCommand(), s.rbacCommand(), s.getCommand(), s.describeCommand(), s.treeCommand(), s.historyCommand(), s.waitCommand(), s.testCommand(),
 		s.lsCommand(), s.catCommand(), s.exportCommand(), s.diffCommand())
 	add(groupOther, s.registryCommand(), s.versionCommand(), s.optionsCommand())
