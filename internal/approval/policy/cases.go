@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -52,23 +53,23 @@ func ReadRules(text []byte) ([]v1alpha1.ApprovalRule, error) {
 	}
 	if _, ok := tree.([]any); ok {
 		var rules []v1alpha1.ApprovalRule
-		err := yaml.UnmarshalStrict(text, &rules)
-		return rules, lineOf(err)
+		err := strict(text, &rules)
+		return rules, err
 	}
 	top, _ := tree.(map[string]any)
 	if _, ok := top["rules"]; ok {
 		var only struct {
 			Rules []v1alpha1.ApprovalRule `json:"rules"`
 		}
-		err := yaml.UnmarshalStrict(text, &only)
-		return only.Rules, lineOf(err)
+		err := strict(text, &only)
+		return only.Rules, err
 	}
 	if top["kind"] != "ProvisionerClass" {
 		return nil, errors.New("it is no policy: that is a ProvisionerClass, or a list of rules with name, when and then")
 	}
 	var class v1alpha1.ProvisionerClass
-	if err := yaml.UnmarshalStrict(text, &class); err != nil {
-		return nil, lineOf(err)
+	if err := strict(text, &class); err != nil {
+		return nil, err
 	}
 	if class.Spec.Approval.Mode != v1alpha1.ApprovalByPolicy {
 		return nil, fmt.Errorf("class %q has no rules: its spec.approval.mode is not Policy", class.Name)
@@ -85,8 +86,8 @@ func IsCases(text []byte) bool {
 // ReadCases reads a file of cases.
 func ReadCases(text []byte) ([]Case, error) {
 	var file caseFile
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
-		return nil, lineOf(err)
+	if err := strict(text, &file); err != nil {
+		return nil, err
 	}
 	names := map[string]bool{}
 	for i := range file.Cases {
@@ -114,8 +115,8 @@ func ReadCases(text []byte) ([]Case, error) {
 // ReadFacts reads facts by themselves.
 func ReadFacts(text []byte) (*Facts, error) {
 	var facts Facts
-	if err := yaml.UnmarshalStrict(text, &facts); err != nil {
-		return nil, lineOf(err)
+	if err := strict(text, &facts); err != nil {
+		return nil, err
 	}
 	return &facts, nil
 }
@@ -165,6 +166,19 @@ func factsOf(tree map[string]any) (*Facts, error) {
 		return nil, lineOf(err)
 	}
 	return ReadFacts(text)
+}
+
+// strict refuses what nobody would read, with its path.
+func strict(text []byte, into any) error {
+	encoded, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return lineOf(err)
+	}
+	unread, err := kjson.UnmarshalStrict(encoded, into)
+	if err == nil && len(unread) > 0 {
+		err = unread[0]
+	}
+	return lineOf(err)
 }
 
 // copyOf is deep, since cases share what they have in common.

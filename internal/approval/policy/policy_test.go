@@ -23,6 +23,12 @@ func when(text string) v1alpha1.ApprovalRule {
 	return v1alpha1.ApprovalRule{Name: "rule", When: text, Then: approve}
 }
 
+func named(name, text string) v1alpha1.ApprovalRule {
+	one := when(text)
+	one.Name = name
+	return one
+}
+
 func compiled(t testing.TB, rules ...v1alpha1.ApprovalRule) *Policy {
 	t.Helper()
 	p, err := Compile(rules)
