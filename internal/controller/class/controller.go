@@ -118,7 +118,12 @@ func checkPolicy(class *v1alpha1.ProvisionerClass) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	const most = 16 << 10 // a condition takes 32 KiB
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "... (cut)"
+	}
+	return errors.New(text)
 }
 
 // Parameters of a class, as its provisioner gets them; nil if there are none.
