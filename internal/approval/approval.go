@@ -180,6 +180,11 @@ func (j *judge) decide() {
 			j.approve(approval)
 		}
 	}
+	j.settle(denial)
+}
+
+// settle draws the conclusion from what counts.
+func (j *judge) settle(denial *v1alpha1.Decision) {
 	rule := j.rule()
 	switch {
 	case denial != nil:
@@ -194,12 +199,13 @@ func (j *judge) decide() {
 	case j.in.Mode == v1alpha1.ApprovalAutomatic || rule == v1alpha1.RuleApproves:
 		j.record(j.byClass(v1alpha1.DecisionApprove))
 		j.conclude(Approved)
-	case j.in.People.lacking(j.verdict.Decisions) == "":
-		j.verdict.Expires = j.in.People.expires(j.verdict.Decisions)
-		j.conclude(Approved)
 	default:
 		j.verdict.Expires = j.in.People.expires(j.verdict.Decisions)
-		j.conclude(Waiting)
+		if j.in.People.lacking(j.verdict.Decisions) != "" {
+			j.conclude(Waiting)
+			return
+		}
+		j.conclude(Approved)
 	}
 }
 

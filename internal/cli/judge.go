@@ -70,7 +70,7 @@ func judge(g goal, instance *v1alpha1.BundleInstance, revision *v1alpha1.Instanc
 	if g == goalHealthy && reached(g, instance, revision) {
 		return verdict{title: instance.Name, done: true, text: "is healthy"}
 	}
-	if !upToDate(instance) {
+	if !upToDate(instance) || insteadOf(instance) {
 		return early(instance)
 	}
 	if reached(g, instance, revision) {
@@ -93,6 +93,12 @@ func upToDate(instance *v1alpha1.BundleInstance) bool {
 		return false
 	}
 	return !state.Early(ready.Reason)
+}
+
+// insteadOf says that what the spec asks for failed, and something else is active in its place: no goal is reached by that.
+func insteadOf(instance *v1alpha1.BundleInstance) bool {
+	ready := meta.FindStatusCondition(instance.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonRolledBack
 }
 
 func reached(g goal, instance *v1alpha1.BundleInstance, revision *v1alpha1.InstanceRevision) bool {

@@ -113,7 +113,9 @@ func (v *rbacVerb) run(ctx context.Context, phases []provisioner.Phase) error {
 			return err
 		}
 		mapper = cluster.RESTMapper()
-		exists = func(name string) bool { return cluster.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) == nil }
+		exists = func(name string) bool {
+			return cluster.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) == nil
+		}
 	}
 	needs, err := permission.Needed(append(slices.Clone(phases), certificate.Secrets(phases)...), mapper, nil)
 	if err != nil {

@@ -108,7 +108,7 @@ func checkIsFolder(cmd *cobra.Command, path string) error {
 	case err != nil:
 		return usagef(cmd, "there is no folder %s", path)
 	case !info.IsDir():
-		return usagef(cmd, "%s is a file, not a folder", path)
+		return usagef(cmd, "%s is a file, not a folder: unpack it, or put it into a folder of its own if it is an archive of a chart", path)
 	}
 	return nil
 }

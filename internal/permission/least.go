@@ -41,12 +41,7 @@ func (n Needs) LeastRBAC(namespace, account string, exists func(namespace string
 	for _, access := range n.Access {
 		single(access)
 	}
-	own := map[string]bool{} // roles that the content brings: who holds their rules can bind them
-	for _, granting := range n.Grants {
-		if granting.Freely.Verb == "escalate" {
-			own[granting.Freely.Resource+"/"+granting.Object.Namespace+"/"+granting.Object.Name] = true
-		}
-	}
+	own := ownRoles(n.Grants)
 	for _, granting := range n.Grants {
 		free, in := granting.Freely, granting.Freely.Namespace
 		ofRole := in
@@ -67,6 +62,17 @@ func (n Needs) LeastRBAC(namespace, account string, exists func(namespace string
 		all[in] = all[in].Union(rules)
 	}
 	return grant(namespace, account, all.canonical())
+}
+
+// ownRoles are those that the content brings: who holds their rules can bind them.
+func ownRoles(grants []Granting) map[string]bool {
+	own := map[string]bool{}
+	for _, granting := range grants {
+		if granting.Freely.Verb == "escalate" {
+			own[granting.Freely.Resource+"/"+granting.Object.Namespace+"/"+granting.Object.Name] = true
+		}
+	}
+	return own
 }
 
 // grant makes objects of rules by namespace.

@@ -36,5 +36,5 @@ func Blocked(summary *v1alpha1.PlanSummary) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("nothing is applied, since the plan has %s about CustomResourceDefinitions that block it, the first: %s", plural.Of(count, "finding"), first)
+	return fmt.Sprintf("nothing is applied, since the plan has %s about CustomResourceDefinitions that block it, the first: %s; see docs/crd-upgrades.md: mend the definition, or allow it by spec.crdUpgrade of the class or spec.strategy.crdUpgrade of the instance", plural.Of(count, "finding"), first)
 }

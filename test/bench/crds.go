@@ -57,7 +57,7 @@ func (b *bench) comparing(what, oldDir, newDir string) (Row, error) {
 	if err != nil {
 		return row, err
 	}
-	after := map[string]*unstructured.Unstructured{}
+	var after map[string]*unstructured.Unstructured
 	if newDir == "" {
 		after, err = tightened(before)
 	} else if newPath, missing := sharedData(newDir); missing != "" {

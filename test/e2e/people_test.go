@@ -179,7 +179,9 @@ func TestRulesOfTheClassDecideAndArePartOfTheRecord(t *testing.T) {
 		a.update("app", func(i *v1alpha1.BundleInstance) { i.Spec.Bundle = a.bundle(ref) })
 		wait()
 	}
-	waits := func() { a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval) }
+	waits := func() {
+		a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
+	}
 
 	// A rule that fails approves nothing, and hides none after it.
 	push("v2", map[string]string{"a.yaml": configMap("one", "2"), "b.yaml": configMap("two", "1")}, waits)

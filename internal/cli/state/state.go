@@ -84,7 +84,7 @@ func moodOf(reason string) Mood {
 		v1alpha1.ReasonInProgress, v1alpha1.ReasonWaitingForObjects, v1alpha1.ReasonWaitingForApproval,
 		v1alpha1.ReasonNoRevision, v1alpha1.ReasonRevisionNotActive, v1alpha1.ReasonBundleNotReady,
 		v1alpha1.ReasonTransientError, v1alpha1.ReasonDeleting, v1alpha1.ReasonApproved, v1alpha1.ReasonAutomatic,
-		v1alpha1.ReasonPruning, v1alpha1.ReasonDependencyNotReady:
+		v1alpha1.ReasonPruning, v1alpha1.ReasonDependencyNotReady, v1alpha1.ReasonRendering:
 		return Busy
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonSuperseded, v1alpha1.ReasonReplaced:
 		return Quiet
@@ -99,6 +99,7 @@ func Early(reason string) bool {
 	case Unseen, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleNotReady, v1alpha1.ReasonBundleConflict,
 		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady,
 		v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig,
+		v1alpha1.ReasonConfigNotFound, v1alpha1.ReasonProvisionerNotFound, v1alpha1.ReasonRendering,
 		v1alpha1.ReasonUnknownKind, v1alpha1.ReasonRenderFailed, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonNoRevision, v1alpha1.ReasonTransientError:
 		return true
 	}
@@ -119,11 +120,13 @@ const (
 func OutlookOf(word string) Outlook {
 	switch word {
 	case v1alpha1.ReasonInvalidContent, v1alpha1.ReasonInvalidConfig, v1alpha1.ReasonRevisionNotFound, Failed, Denied,
+		v1alpha1.ReasonRolledBack, v1alpha1.ReasonInvalidHealthCheck,
 		source.ReasonInvalidReference, source.ReasonNoPlatform, source.ReasonUnsupportedMediaType,
 		source.ReasonLimitExceeded, source.ReasonUnsafeContent, source.ReasonEmptyContent:
 		return Hopeless
 	case v1alpha1.ReasonMissingServiceAccount, v1alpha1.ReasonBundleNotFound, v1alpha1.ReasonBundleConflict, v1alpha1.ReasonDependencyCycle,
 		v1alpha1.ReasonClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotReady, v1alpha1.ReasonInvalidSecret,
+		v1alpha1.ReasonConfigNotFound, v1alpha1.ReasonProvisionerNotFound, v1alpha1.ReasonTaskFailed, v1alpha1.ReasonTeardownBlocked,
 		v1alpha1.ReasonUnknownKind, v1alpha1.ReasonUnsafeCRDUpgrade, v1alpha1.ReasonPermissionsMissing, v1alpha1.ReasonCollision, v1alpha1.ReasonImmutableField, v1alpha1.ReasonManifestCorrupt,
 		source.ReasonNotFound, source.ReasonAuthenticationFailed, source.ReasonContentMismatch:
 		return NeedHelp

@@ -12,6 +12,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	kjson "sigs.k8s.io/json"
+
+	parser "rukpak.io/rukpak/internal/parse"
 )
 
 // What becomes of the files in the folder crds/ of a chart.
@@ -52,7 +54,7 @@ func parseParameters(raw json.RawMessage) (parameters, error) {
 		strict, err := kjson.UnmarshalStrict(raw, &parsed)
 		switch {
 		case err != nil:
-			return parsed, refuse("parameters", "%s", strings.TrimPrefix(err.Error(), "json: "))
+			return parsed, refuse("parameters", "%s", parser.WrongType(err, &parsed))
 		case len(strict) > 0:
 			var faults []string
 			for _, one := range strict {

@@ -336,6 +336,13 @@ func (l *layout) versions() string {
 		}
 	}
 	slices.Sort(names)
+	if len(slices.Compact(slices.Clone(names))) < len(names) { // a version that several have names none of them
+		names = names[:0]
+		for _, one := range l.roots {
+			names = append(names, path.Base(one.folder))
+		}
+		slices.Sort(names)
+	}
 	return listed(names)
 }
 

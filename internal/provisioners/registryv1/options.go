@@ -122,7 +122,7 @@ func parseConfig(raw json.RawMessage, modes modes, namespace string) (Config, er
 	if err != nil {
 		return parsed, err
 	}
-	if isList && !modes.multi {
+	if isList && !modes.multi && modes.configurable() {
 		return parsed, refuse("config", "watchNamespace is a list, and the bundle supports %s: give one namespace", modes)
 	}
 	parsed.targets, err = modes.targets(watched, namespace)
