@@ -126,6 +126,10 @@ func (v *adoptHelmVerb) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if v.account == "" && (class.Spec.Identity == nil || class.Spec.Identity.DefaultServiceAccount == "") {
+		return failf(ExitUsage, "no service account is named, and class %s has no default one: as whom should it be done?", v.class).
+			hintf("--service-account names one that may write the objects of the release")
+	}
 	instance, err := v.instance(ctx, name, found)
 	if err != nil {
 		return err
@@ -135,7 +139,8 @@ func (v *adoptHelmVerb) run(ctx context.Context, name string) error {
 		return err
 	}
 	if err := cluster.Create(ctx, instance); apierrors.IsAlreadyExists(err) {
-		return failf(ExitError, "there is an instance %q already", name).hintf("%s shows its plan", v.command("plan %s", name))
+		return failf(ExitError, "there is an instance %q already", name).
+			hintf("%s says how far it is, %s changes it", v.command("describe %s", name), v.command("update %s", name))
 	} else if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func historyTable(revisions []v1alpha1.InstanceRevision, painter paint.Painter, 
 	return shown
 }
 
-// lastDecision is the one that settled it.
+// lastDecision is the one that settled it, by whom it and those before it were made.
 func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why string) {
 	if len(decisions) == 0 {
 		return "", "", ""
@@ -128,6 +128,13 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 	who = last.Approver
 	if last.Approval == "class" {
 		who = "class " + strings.TrimPrefix(last.Approver, "class/")
+	}
+	if last.Decision == v1alpha1.DecisionApprove { // all of those who approved, as all may have been needed
+		for i := len(decisions) - 2; i >= 0; i-- {
+			if other := decisions[i].Approver; other != last.Approver && !strings.Contains(who, other) {
+				who = other + ", " + who
+			}
+		}
 	}
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"

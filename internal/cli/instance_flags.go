@@ -69,7 +69,9 @@ func (f *instanceFlags) check(cmd *cobra.Command) error {
 
 // apply changes the spec as the flags that were given say, and only those.
 func (f *instanceFlags) apply(s *session, flags *pflag.FlagSet, spec *v1alpha1.BundleInstanceSpec) error {
-	f.applyBundle(flags, spec)
+	if err := f.applyBundle(flags, spec); err != nil {
+		return err
+	}
 	given := flags.Changed
 	if given("service-account") {
 		spec.ServiceAccountName = f.account
@@ -104,45 +106,51 @@ func (f *instanceFlags) apply(s *session, flags *pflag.FlagSet, spec *v1alpha1.B
 	return err
 }
 
-func (f *instanceFlags) applyBundle(flags *pflag.FlagSet, spec *v1alpha1.BundleInstanceSpec) {
+func (f *instanceFlags) applyBundle(flags *pflag.FlagSet, spec *v1alpha1.BundleInstanceSpec) error {
 	if f.bundle != "" {
 		spec.Bundle, spec.BundleRef = nil, &v1alpha1.LocalReference{Name: f.bundle}
-		return
+		return nil
 	}
 	if f.image == "" && f.uploaded == "" && spec.Bundle == nil {
-		return
+		return nil
 	}
 	spec.BundleRef = nil
 	if spec.Bundle == nil {
 		made := f.spec()
 		spec.Bundle = &made
-		return
+		return nil
 	}
-	f.changeTemplate(flags, spec.Bundle)
+	return f.changeTemplate(flags, spec.Bundle)
 }
 
-// changeTemplate keeps what the flags do not speak of: class and credentials stay when only the image changes.
-func (f *instanceFlags) changeTemplate(flags *pflag.FlagSet, template *v1alpha1.BundleSpec) {
+// changeTemplate keeps what the flags do not speak of: class and credentials stay when only the image changes, and the
+// sources when none is given.
+func (f *instanceFlags) changeTemplate(flags *pflag.FlagSet, template *v1alpha1.BundleSpec) error {
 	if flags.Changed("class") {
 		template.ProvisionerClassName = f.class
 	}
-	wanted := f.source().OCI
-	if wanted == nil { // it was uploaded
+	var image *v1alpha1.OCISource
+	if len(template.Sources) == 1 {
+		image = template.Sources[0].OCI
+	}
+	about := flags.Changed("insecure") || flags.Changed("pull-secret")
+	switch {
+	case f.uploaded != "" || f.image != "" && image == nil:
 		template.Sources = []v1alpha1.BundleSource{f.source()}
-		return
+		return nil
+	case f.image == "" && about && image == nil:
+		return failf(ExitUsage, "--insecure and --pull-secret are about an image, and the content comes from elsewhere: give --image, or change spec.bundle.sources")
+	case image == nil:
+		return nil
 	}
-	if len(template.Sources) != 1 || template.Sources[0].OCI == nil {
-		template.Sources = []v1alpha1.BundleSource{{OCI: wanted}}
-		return
-	}
-	source := template.Sources[0].OCI
 	if f.image != "" {
-		source.Ref = f.image
+		image.Ref = f.image
 	}
 	if flags.Changed("insecure") {
-		source.Insecure = f.insecure
+		image.Insecure = f.insecure
 	}
 	if flags.Changed("pull-secret") {
-		source.PullSecrets = wanted.PullSecrets
+		image.PullSecrets = f.source().OCI.PullSecrets
 	}
+	return nil
 }
