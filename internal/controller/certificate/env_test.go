@@ -194,6 +194,8 @@ func (s *stage) live(kind, name string) *unstructured.Unstructured {
 		object.SetNamespace(s.namespace)
 	case "CustomResourceDefinition":
 		version = "apiextensions.k8s.io/v1"
+	case "APIService":
+		version = "apiregistration.k8s.io/v1"
 	}
 	object.SetAPIVersion(version)
 	object.SetKind(kind)
@@ -243,6 +245,12 @@ func serve(t *testing.T) *server {
 }
 
 func (s *server) validate(w http.ResponseWriter, r *http.Request) {
+	if group, ok := strings.CutPrefix(r.URL.Path, "/apis/"); ok { // as an API server that has no resources
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Connection", "close")
+		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: group})
+		return
+	}
 	review := admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
