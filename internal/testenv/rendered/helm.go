@@ -89,7 +89,7 @@ func ofDocument(document string) (all []string, err error) {
 		if metadata, _ := fields["metadata"].(map[string]any); metadata["name"] == nil {
 			return []string{"no object: " + string(encoded)}, nil
 		}
-		written, err := text(&unstructured.Unstructured{Object: fields})
+		written, err := tidied(&unstructured.Unstructured{Object: fields})
 		if err != nil {
 			return nil, err
 		}

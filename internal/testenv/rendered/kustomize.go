@@ -52,7 +52,7 @@ func OfKustomize(built resmap.ResMap) (all []string, err error) {
 		if err := object.UnmarshalJSON(encoded); err != nil {
 			return nil, err
 		}
-		written, err := text(object)
+		written, err := tidied(object)
 		if err != nil {
 			return nil, err
 		}

@@ -22,9 +22,14 @@ var randomName = regexp.MustCompile(`-test-[a-z0-9]{5}"`)
 
 // text is an object as comparable JSON.
 func text(object *unstructured.Unstructured) (string, error) {
-	provisioner.Tidy(object)
 	encoded, err := json.Marshal(object.Object)
 	return randomName.ReplaceAllString(string(encoded), `-test-random"`), err
+}
+
+// tidied is the text of an object of others, as a provisioner has to hand it over.
+func tidied(object *unstructured.Unstructured) (string, error) {
+	provisioner.Tidy(object)
+	return text(object)
 }
 
 // Ours are the objects of a result as texts of JSON, sorted, each once, without what RukPak adds for its activation.
