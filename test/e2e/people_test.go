@@ -150,7 +150,7 @@ func TestRulesOfTheClassDecideAndArePartOfTheRecord(t *testing.T) {
 	a.changeClass(func(p *v1alpha1.ApprovalPolicy) {
 		p.Mode = v1alpha1.ApprovalByPolicy
 		p.Rules = []v1alpha1.ApprovalRule{
-			{Name: "no-secrets", When: "plan.objects.exists(o, o.kind == 'Secret')", Then: v1alpha1.RuleDenies, Message: "secrets come from the vault"},
+			{Name: "no-secrets", When: "plan.objects.exists(o, o.kind == 'Secret') || plan.podSecurity.after == 'privileged'", Then: v1alpha1.RuleDenies, Message: "secrets come from the vault"},
 			{Name: "removal", When: "plan.removed > 0", Then: v1alpha1.RuleRequires, Approvals: 2, Groups: []string{"leads"}},
 			{Name: "faulty", When: "plan.changed == 1 && plan.images[0].registry == 'quay.io'", Then: v1alpha1.RuleApproves},
 			{Name: "small", When: "plan.added + plan.changed <= 2", Then: v1alpha1.RuleApproves, Message: "it is small"},

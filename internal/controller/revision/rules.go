@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -83,6 +84,9 @@ func (c *Controller) facts(ctx context.Context, w *work, revision *v1alpha1.Inst
 		return nil, err
 	}
 	in.To = version(in.Bundle)
+	if in.PodSecurity, err = c.podSecurity(ctx, w.active, revision); err != nil {
+		return nil, err
+	}
 	if w.active != nil {
 		before, err := c.bundle(ctx, w.active)
 		if err != nil {
@@ -91,6 +95,26 @@ func (c *Controller) facts(ctx context.Context, w *work, revision *v1alpha1.Inst
 		in.From = version(before)
 	}
 	return evidence.Of(in), nil
+}
+
+// podSecurity compares the Pods of a revision with those of what is active.
+func (c *Controller) podSecurity(ctx context.Context, active, revision *v1alpha1.InstanceRevision) (*policy.PodSecurity, error) {
+	after, err := c.Manifests.Load(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	var before []*unstructured.Unstructured
+	if active != nil {
+		loaded, err := c.Manifests.Load(ctx, active)
+		if lost(err) {
+			return nil, nil //nolint:nilnil // what was there before cannot be known
+		}
+		if err != nil {
+			return nil, err
+		}
+		before = loaded.all()
+	}
+	return evidence.PodSecurity(before, after.all()), nil
 }
 
 // bundle that was rendered for a revision; nil if it is gone, or another one has its name by now.
