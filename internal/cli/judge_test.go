@@ -56,7 +56,7 @@ func TestWaitKnowsWhenItIsDoneAndWhenItIsHopeless(t *testing.T) {
 		"the old one is active while the new content is fetched": {
 			goalActive, instance(settled, ready("BundleNotReady")), active, "web: BundleNotReady: m", 0, ExitTimeout,
 		},
-		"the content is refused": {goalReady, instance(ready("InvalidContent")), active, "web: InvalidContent: m", ExitFailed, ExitTimeout},
+		"the content is refused":                 {goalReady, instance(ready("InvalidContent")), active, "web: InvalidContent: m", ExitFailed, ExitTimeout},
 		"a part of the configuration is missing": {goalReady, instance(ready("ConfigNotFound")), active, "web: ConfigNotFound: m", 0, ExitTimeout},
 		"what was asked for was rolled back":     {goalReady, instance(settled, ready("RolledBack")), active, "web: RolledBack: m", ExitFailed, ExitTimeout},
 		"what is active in its place is not it":  {goalActive, instance(settled, ready("RolledBack")), active, "web: RolledBack: m", ExitFailed, ExitTimeout},

@@ -98,25 +98,34 @@ func fieldsAt(of reflect.Type, path []string) []string {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
-	if of.Kind() == reflect.Map && len(path) > 0 {
+	switch {
+	case of.Kind() == reflect.Map && len(path) > 0:
 		return fieldsAt(of.Elem(), path[1:])
-	}
-	if of.Kind() != reflect.Struct {
+	case of.Kind() != reflect.Struct:
 		return nil
+	case len(path) == 0:
+		return fieldsOf(of)
 	}
-	var names []string
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == path[0] {
+			return fieldsAt(field.Type, path[1:])
+		}
+		if below := fieldsAt(field.Type, path); field.Anonymous && name == "" && len(below) > 0 {
+			return below
+		}
+	}
+	return nil
+}
+
+// fieldsOf are those of a struct, with those of the structs that it embeds.
+func fieldsOf(of reflect.Type) (names []string) {
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous && name == "":
-			if below := fieldsAt(field.Type, path); len(below) > 0 && len(path) > 0 {
-				return below
-			} else if len(path) == 0 {
-				names = append(names, below...)
-			}
-		case len(path) > 0 && name == path[0]:
-			return fieldsAt(field.Type, path[1:])
-		case len(path) == 0 && name != "" && name != "-":
+			names = append(names, fieldsAt(field.Type, nil)...)
+		case name != "" && name != "-":
 			names = append(names, name)
 		}
 	}

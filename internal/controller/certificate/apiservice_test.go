@@ -37,7 +37,7 @@ func TestRealAPIServiceIsTrusted(t *testing.T) {
 	s, server := newStage(t), serve(t)
 	s.objects(service, apiService(server.port))
 	s.apply()
-	s.apply() // it gives up what the API server filled in on creation
+	s.apply()                       // it gives up what the API server filled in on creation
 	const old = 61 * 24 * time.Hour // more than two thirds of the lifetime
 	s.restart(-old)
 	_, err := s.reconcile()
