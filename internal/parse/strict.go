@@ -111,7 +111,10 @@ func fieldsAt(of reflect.Type, path []string) []string {
 		if name == path[0] {
 			return fieldsAt(field.Type, path[1:])
 		}
-		if below := fieldsAt(field.Type, path); field.Anonymous && name == "" && len(below) > 0 {
+		if !field.Anonymous || name != "" {
+			continue
+		}
+		if below := fieldsAt(field.Type, path); len(below) > 0 {
 			return below
 		}
 	}
