@@ -24,7 +24,7 @@ import (
 // How often is rendered for each round of other figures. Most takes some milliseconds: many short rounds are needed for both
 // sides to see the same machine, and several renderings in each for the collector to come to both.
 const (
-	renderRounds     = 20
+	renderRounds     = 40
 	renderRoundsSlow = 5
 	renderTimes      = 3    // in one round; 1 of what is slow
 	slow             = 50.0 // ms
