@@ -11,7 +11,7 @@ import (
 // layers lists where each package stands, lowest first. A package imports its own layer and those below it, never
 // one above. A new package is put into this table, which is the moment to think about its place.
 var layers = [][]string{
-	{"api", "provisioner", "internal/configuration", "internal/content", "internal/images", "internal/manifest", "internal/ownership", "internal/parse", "internal/plural", "internal/spelling"},
+	{"api", "provisioner", "internal/compilation", "internal/configuration", "internal/content", "internal/images", "internal/manifest", "internal/ownership", "internal/parse", "internal/plural", "internal/spelling"},
 	{"internal/source", "internal/unpack", "internal/verify", "internal/registry", "internal/provisioners", "internal/sandbox"},
 	{
 		"internal/activate", "internal/approval", "internal/certificate", "internal/cluster", "internal/crdsafety", "internal/health", "internal/identity",

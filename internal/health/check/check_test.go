@@ -194,7 +194,7 @@ func TestChecksAreCompiledAnewWhenTheInstanceChanges(t *testing.T) {
 		t.Error("the change was not seen")
 	}
 	instance.Generation, instance.Spec.HealthChecks = 3, nil
-	if none, err := book.Of(instance); none != nil || err != nil || len(book.known) != 0 {
+	if none, err := book.Of(instance); none != nil || err != nil || book.Len() != 0 {
 		t.Errorf("got %v, %v", none, err)
 	}
 	if diff := cmp.Diff(health.Of(nil), (*Check)(nil).Judge(t.Context(), nil)); diff != "" {
