@@ -18,29 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/internal/crdsafety"
+	"rukpak.io/rukpak/internal/testenv/realinput"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const cases = "crd-upgrade/operator-controller-cases/head/"
 
-// sharedData is a path of the real input that is not part of this repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	for _, root := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "shared", "data")} {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Stat(path); root != "" && err == nil {
-			return path
-		}
-	}
-	t.Skipf("the real input %s is not on this machine: set RUKPAK_SHARED_DATA to its folder", name)
-	return ""
-}
-
 // realDefinitions are the definitions in a file of YAML or JSON, by name.
 func realDefinitions(t testing.TB, name string) map[string]*definition {
 	t.Helper()
-	content, err := os.ReadFile(sharedData(t, name))
+	content, err := os.ReadFile(realinput.Path(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +124,7 @@ func TestAFileThatIsNoDefinitionIsNamed(t *testing.T) {
 func gatewayAPI(t testing.TB) (names []string, old, new map[string]*definition) {
 	old, new = map[string]*definition{}, map[string]*definition{}
 	for version, all := range map[string]map[string]*definition{"v1.0.0": old, "v1.1.1": new} {
-		files, err := filepath.Glob(filepath.Join(sharedData(t, "plain/gateway-api-experimental/"+version), "gateway*.yaml"))
+		files, err := filepath.Glob(filepath.Join(realinput.Path(t, "plain/gateway-api-experimental/"+version), "gateway*.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +174,7 @@ func TestTheSameDefinitionIsSafe(t *testing.T) {
 	for _, crd := range realDefinitions(t, "plain/prometheus-operator-bundle/v0.55.0/bundle.yaml") {
 		all = append(all, crd)
 	}
-	files, err := filepath.Glob(filepath.Join(sharedData(t, cases), "*crd*.json"))
+	files, err := filepath.Glob(filepath.Join(realinput.Path(t, cases), "*crd*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +32,7 @@ import (
 	"rukpak.io/rukpak/internal/provisioners/plain"
 	"rukpak.io/rukpak/internal/provisioners/registryv1"
 	"rukpak.io/rukpak/internal/testenv"
+	"rukpak.io/rukpak/internal/testenv/realinput"
 	"rukpak.io/rukpak/provisioner"
 )
 
@@ -64,19 +64,6 @@ var bundles = []struct {
 	{helm.New(), "helm/alertmanager/head", ""},
 	{helm.New(), "helm/crds-dir/v2", ""},
 	{registryv1.New(), "olm/webhook-operator/0.0.5", ""},
-}
-
-// sharedData is a folder of the real input that is not part of this repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	for _, root := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "shared", "data")} {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Stat(path); root != "" && err == nil {
-			return path
-		}
-	}
-	t.Skipf("the real input %s is not on this machine: set RUKPAK_SHARED_DATA to its folder", name)
-	return ""
 }
 
 // stage is a namespace with an account that may do nothing yet.
@@ -188,7 +175,7 @@ func (s *stage) check(needs Needs, granted []runtime.Object) {
 func (s *stage) render(bundle string, by provisioner.Provisioner, parameters string) []provisioner.Phase {
 	s.Helper()
 	request := provisioner.Request{
-		Instance: types.NamespacedName{Namespace: s.namespace, Name: "shop"}, Content: os.DirFS(sharedData(s, bundle)), Revision: 1,
+		Instance: types.NamespacedName{Namespace: s.namespace, Name: "shop"}, Content: os.DirFS(realinput.Path(s, bundle)), Revision: 1,
 		Cluster: provisioner.Cluster{Version: "v1.37.2"},
 	}
 	if parameters != "" {

@@ -5,7 +5,6 @@ package plan_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,27 +14,15 @@ import (
 	"rukpak.io/rukpak/internal/crdsafety"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/provisioners/plain"
+	"rukpak.io/rukpak/internal/testenv/realinput"
 	"rukpak.io/rukpak/provisioner"
 )
-
-// sharedData is a folder of the real input that is not part of this repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	for _, root := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "shared", "data")} {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Stat(path); root != "" && err == nil {
-			return path
-		}
-	}
-	t.Skipf("the real input %s is not on this machine: set RUKPAK_SHARED_DATA to its folder", name)
-	return ""
-}
 
 // rendered are the objects of a folder, ready to be encoded and activated.
 func (s *stage) rendered(name string) objects {
 	s.Helper()
 	result, err := plain.New().Render(s.Context(), provisioner.Request{
-		Instance: types.NamespacedName{Namespace: s.namespace, Name: "shop"}, Content: os.DirFS(sharedData(s, name)),
+		Instance: types.NamespacedName{Namespace: s.namespace, Name: "shop"}, Content: os.DirFS(realinput.Path(s, name)),
 	})
 	if err != nil {
 		s.Fatal(err)

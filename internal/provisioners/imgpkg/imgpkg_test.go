@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/internal/testenv/golden"
+	"rukpak.io/rukpak/internal/testenv/realinput"
 	"rukpak.io/rukpak/provisioner"
 	"rukpak.io/rukpak/provisioner/provisionertest"
 )
@@ -125,16 +126,7 @@ func imagesOf(result provisioner.Result) string {
 
 // TestRealBundles renders what Carvel publishes as examples.
 func TestRealBundles(t *testing.T) {
-	root := ""
-	for _, one := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "..", "shared", "data")} {
-		if _, err := os.Stat(filepath.Join(one, "carvel")); one != "" && err == nil {
-			root = filepath.Join(one, "carvel", "imgpkg-examples", "head")
-			break
-		}
-	}
-	if root == "" {
-		t.Skip("the real input carvel is not on this machine: set RUKPAK_SHARED_DATA to its folder")
-	}
+	root := realinput.Path(t, "carvel/imgpkg-examples/head")
 	result, err := New().Render(t.Context(), request(os.DirFS(filepath.Join(root, "basic-step-2")), "", ""))
 	if err != nil {
 		t.Fatal(err)

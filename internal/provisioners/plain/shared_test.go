@@ -5,7 +5,6 @@ package plain
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -13,20 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-)
 
-// sharedData is a folder of the real input that is not part of this repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	for _, root := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "..", "shared", "data")} {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Stat(path); root != "" && err == nil {
-			return path
-		}
-	}
-	t.Skipf("the real input %s is not on this machine: set RUKPAK_SHARED_DATA to its folder", name)
-	return ""
-}
+	"rukpak.io/rukpak/internal/testenv/realinput"
+)
 
 // count renders a tree and counts the objects of each phase.
 func count(t testing.TB, content fs.FS) (phases map[string]int, notes string) {
@@ -59,7 +47,7 @@ func TestRealInput(t *testing.T) {
 		"kops/addons/metadata-proxy.addons.k8s.io":   {map[string]int{"identity": 1, "workloads": 1}, "A key is set twice, to the same value: head/v0.1.12.yaml:46."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			phases, notes := count(t, os.DirFS(sharedData(t, name)))
+			phases, notes := count(t, os.DirFS(realinput.Path(t, name)))
 			if diff := cmp.Diff(test.want, phases); diff != "" {
 				t.Errorf("objects by phase (-want +got):\n%s", diff)
 			}
@@ -73,7 +61,7 @@ func TestRealInput(t *testing.T) {
 func TestBuiltKustomizations(t *testing.T) {
 	for _, version := range []string{"6.5.4", "6.7.1"} {
 		t.Run(version, func(t *testing.T) {
-			folder := sharedData(t, "kustomize/podinfo/"+version)
+			folder := realinput.Path(t, "kustomize/podinfo/"+version)
 			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 			if err != nil {
 				t.Fatal(err)
@@ -92,7 +80,7 @@ func TestBuiltKustomizations(t *testing.T) {
 
 // TestBigBundleIsRenderedFast holds the largest real input to a bound that a loaded machine keeps.
 func TestBigBundleIsRenderedFast(t *testing.T) {
-	content := os.DirFS(sharedData(t, "plain/prometheus-operator-bundle/v0.55.0"))
+	content := os.DirFS(realinput.Path(t, "plain/prometheus-operator-bundle/v0.55.0"))
 	started := time.Now()
 	count(t, content)
 	took := time.Since(started)
@@ -103,7 +91,7 @@ func TestBigBundleIsRenderedFast(t *testing.T) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	content := os.DirFS(sharedData(b, "plain/prometheus-operator-bundle/v0.55.0"))
+	content := os.DirFS(realinput.Path(b, "plain/prometheus-operator-bundle/v0.55.0"))
 	b.SetBytes(1612755)
 	for b.Loop() {
 		count(b, content)

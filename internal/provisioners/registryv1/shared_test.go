@@ -18,21 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"rukpak.io/rukpak/internal/testenv/realinput"
 	"rukpak.io/rukpak/provisioner"
 )
-
-// sharedData is a folder of the real input that is not part of this repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	for _, root := range []string{os.Getenv("RUKPAK_SHARED_DATA"), "/work/shared/data", filepath.Join("..", "..", "..", "..", "shared", "data")} {
-		folder := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Stat(folder); root != "" && err == nil {
-			return folder
-		}
-	}
-	t.Skipf("the real input %s is not on this machine: set RUKPAK_SHARED_DATA to its folder", name)
-	return ""
-}
 
 func request(content fs.FS, parameters, config string) provisioner.Request {
 	req := provisioner.Request{Instance: types.NamespacedName{Namespace: "webhook-system", Name: "subject"}, Content: content}
@@ -60,7 +48,7 @@ func objectsOf(result provisioner.Result) map[string]map[string]any {
 // output is without a maker of certificates, which is the parameter None here.
 func TestGoldenOutputOfOLM(t *testing.T) {
 	want := map[string]map[string]any{}
-	files, err := filepath.Glob(filepath.Join(sharedData(t, "olm-golden/webhook-operator/0.0.5/all-webhook-types"), "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(realinput.Path(t, "olm-golden/webhook-operator/0.0.5/all-webhook-types"), "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, files)
 	}
@@ -80,7 +68,7 @@ func TestGoldenOutputOfOLM(t *testing.T) {
 		unstructured.RemoveNestedField(object.Object, "status")
 		want[object.GetKind()+" "+object.GetName()] = object.Object
 	}
-	result, err := New().Render(t.Context(), request(os.DirFS(sharedData(t, "olm/webhook-operator/0.0.5")), `{"certificates": "None"}`, ""))
+	result, err := New().Render(t.Context(), request(os.DirFS(realinput.Path(t, "olm/webhook-operator/0.0.5")), `{"certificates": "None"}`, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +79,7 @@ func TestGoldenOutputOfOLM(t *testing.T) {
 
 // TestCertificatesOfTheRealBundle says all in which the other makers of certificates differ from the golden output.
 func TestCertificatesOfTheRealBundle(t *testing.T) {
-	content := os.DirFS(sharedData(t, "olm/webhook-operator/0.0.5"))
+	content := os.DirFS(realinput.Path(t, "olm/webhook-operator/0.0.5"))
 	render := func(parameters string, apis ...string) map[string]map[string]any {
 		req := request(content, parameters, "")
 		req.Cluster.APIs = apis
@@ -174,7 +162,7 @@ func TestRealBundles(t *testing.T) {
 		"configmap-bundles/bad-resource":  {refused: []string{"bundle-with-bad-resource.cm.yaml:1: ConfigMap kube-system/ocs: holds a bundle in its keys"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := New().Render(t.Context(), request(os.DirFS(sharedData(t, "olm/"+name)), "", test.config))
+			result, err := New().Render(t.Context(), request(os.DirFS(realinput.Path(t, "olm/"+name)), "", test.config))
 			mentions(t, err, test.refused)
 			if got := len(objectsOf(result)); got != test.objects {
 				t.Errorf("%d objects, want %d", got, test.objects)
@@ -273,7 +261,7 @@ func TestOldBundlesMadeModern(t *testing.T) {
 		"invalid/dependencies_bundle/invalid_package_dependency": {refused: []string{"dependencies[0]: olm.package needs packageName and version", "dependencies[2]: olm.package needs packageName and version"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := New().Render(t.Context(), request(modern(t, sharedData(t, "olm/"+name)), test.parameters, test.config))
+			result, err := New().Render(t.Context(), request(modern(t, realinput.Path(t, "olm/"+name)), test.parameters, test.config))
 			mentions(t, err, test.refused)
 			if got := len(objectsOf(result)); got != test.objects {
 				t.Errorf("%d objects, want %d", got, test.objects)
@@ -287,7 +275,7 @@ func TestOldBundlesMadeModern(t *testing.T) {
 
 // TestInvalidBundlesAsTheyAre holds that none of upstream's invalid ones gets through.
 func TestInvalidBundlesAsTheyAre(t *testing.T) {
-	root := sharedData(t, "olm/invalid")
+	root := realinput.Path(t, "olm/invalid")
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
