@@ -90,16 +90,30 @@ func approved(decisions []v1alpha1.Decision) bool {
 // approvers names who approved, in order, each once; no more than five.
 func approvers(decisions []v1alpha1.Decision) string {
 	const most = 5
-	var names []string
-	for _, made := range decisions {
-		if made.Decision == v1alpha1.DecisionApprove && !slices.Contains(names, made.Approver) {
-			names = append(names, made.Approver)
-		}
-	}
+	names := Names(decisions)
 	if len(names) > most {
 		names = append(names[:most], "others")
 	}
 	return strings.Join(names, ", ")
+}
+
+// Names are those who approved, in order, each once: users, and what stands for one.
+func Names(decisions []v1alpha1.Decision) []string {
+	return names(decisions, func(v1alpha1.Decision) bool { return true })
+}
+
+// users who approved, in order, each once.
+func users(decisions []v1alpha1.Decision) []string {
+	return names(decisions, func(made v1alpha1.Decision) bool { return By(made) == "user" })
+}
+
+func names(decisions []v1alpha1.Decision, counts func(v1alpha1.Decision) bool) (out []string) {
+	for _, made := range decisions {
+		if made.Decision == v1alpha1.DecisionApprove && counts(made) && !slices.Contains(out, made.Approver) {
+			out = append(out, made.Approver)
+		}
+	}
+	return out
 }
 
 // line makes one line of what a user wrote.

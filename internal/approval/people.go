@@ -79,17 +79,6 @@ func (p People) unenforced() string {
 	return "; who changed the instance was not noted, so that nobody approves an own change is not enforced here"
 }
 
-// users who approved, in order, each once.
-func users(made []v1alpha1.Decision) []string {
-	var out []string
-	for _, one := range made {
-		if one.Decision == v1alpha1.DecisionApprove && By(one) == "user" && !slices.Contains(out, one.Approver) {
-			out = append(out, one.Approver)
-		}
-	}
-	return out
-}
-
 func intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }

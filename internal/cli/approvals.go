@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
@@ -82,11 +82,11 @@ func (v *approvalsVerb) run(ctx context.Context) error {
 	if err := cluster.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return err
 	}
-	me := &authenticationv1.SelfSubjectReview{}
-	if err := cluster.Create(ctx, me); err != nil {
-		return fmt.Errorf("ask the API server who you are: %w", err)
+	me, err := whoAmI(ctx, cluster)
+	if err != nil {
+		return err
 	}
-	judge := &mine{cluster: cluster, user: me.Status.UserInfo.Username, known: map[string]bool{}, classes: map[string]*v1alpha1.ProvisionerClass{}}
+	judge := &mine{cluster: cluster, user: me.Username, known: map[string]bool{}, classes: map[string]*v1alpha1.ProvisionerClass{}}
 	entries := []waitingEntry{}
 	for _, revision := range waiting(list.Items) {
 		entry := entryOf(revision)
@@ -140,17 +140,11 @@ func waiting(all []v1alpha1.InstanceRevision) []*v1alpha1.InstanceRevision {
 }
 
 func entryOf(revision *v1alpha1.InstanceRevision) waitingEntry {
-	entry := waitingEntry{
+	return waitingEntry{
 		Namespace: revision.Namespace, Revision: revision.Name, Class: revision.Spec.ProvisionerClassName,
 		ManifestDigest: revision.Spec.ManifestDigest, Since: revision.CreationTimestamp, ChangedBy: revision.Spec.ChangedBy,
-		Plan: revision.Status.Plan, Message: state.OfRevision(revision).Message,
+		ApprovedBy: approval.Names(revision.Status.Decisions), Plan: revision.Status.Plan, Message: state.OfRevision(revision).Message,
 	}
-	for _, made := range revision.Status.Decisions {
-		if made.Decision == v1alpha1.DecisionApprove && !slices.Contains(entry.ApprovedBy, made.Approver) {
-			entry.ApprovedBy = append(entry.ApprovedBy, made.Approver)
-		}
-	}
-	return entry
 }
 
 // mine says which revisions wait for one user.
@@ -172,11 +166,11 @@ func (m *mine) notMine(ctx context.Context, revision *v1alpha1.InstanceRevision)
 			return fmt.Sprintf("you may not %s %s %s", one.Verb, one.Resource, cmp.Or(one.Name, "in "+one.Namespace)), err
 		}
 	}
-	approval := m.class(ctx, class)
+	rules := m.class(ctx, class)
 	switch {
 	case slices.ContainsFunc(revision.Status.Decisions, func(made v1alpha1.Decision) bool { return made.Approver == m.user }):
 		return "you approved it", nil
-	case approval != nil && approval.AllowSelfApproval != nil && !*approval.AllowSelfApproval && slices.Contains(revision.Spec.ChangedBy, m.user):
+	case rules != nil && rules.AllowSelfApproval != nil && !*rules.AllowSelfApproval && slices.Contains(revision.Spec.ChangedBy, m.user):
 		return "you changed the instance", nil
 	}
 	return "", nil

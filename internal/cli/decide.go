@@ -48,22 +48,31 @@ func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevisio
 	if err != nil {
 		return nil, err
 	}
-	review := &authenticationv1.SelfSubjectReview{}
-	if err := cluster.Create(ctx, review); err != nil {
-		return nil, fmt.Errorf("ask the API server who you are: %w", err)
+	me, err := whoAmI(ctx, cluster)
+	if err != nil {
+		return nil, err
 	}
 	approval := &v1alpha1.Approval{
 		ObjectMeta: metav1.ObjectMeta{Namespace: revision.Namespace, GenerateName: revision.Name + "-"},
 		Spec: v1alpha1.ApprovalSpec{
 			Revision: revision.Name, ManifestDigest: revision.Spec.ManifestDigest,
 			ProvisionerClassName: revision.Spec.ProvisionerClassName,
-			Decision:             decision, Approver: review.Status.UserInfo.Username, Message: message,
+			Decision:             decision, Approver: me.Username, Message: message,
 		},
 	}
 	if decision == v1alpha1.DecisionApprove {
-		approval.Spec.Groups = s.askedGroups(ctx, cluster, revision.Spec.ProvisionerClassName, review.Status.UserInfo.Groups)
+		approval.Spec.Groups = s.askedGroups(ctx, cluster, revision.Spec.ProvisionerClassName, me.Groups)
 	}
 	return approval, cluster.Create(ctx, approval)
+}
+
+// whoAmI is the user as the API server knows them.
+func whoAmI(ctx context.Context, cluster client.Client) (authenticationv1.UserInfo, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := cluster.Create(ctx, review); err != nil {
+		return authenticationv1.UserInfo{}, fmt.Errorf("ask the API server who you are: %w", err)
+	}
+	return review.Status.UserInfo, nil
 }
 
 // askedGroups are those of the user's groups of which a rule of the class may want a member. A class that cannot be read

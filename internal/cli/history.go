@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
@@ -129,12 +131,9 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 	if last.Approval == "class" {
 		who = "class " + strings.TrimPrefix(last.Approver, "class/")
 	}
-	if last.Decision == v1alpha1.DecisionApprove { // all of those who approved, as all may have been needed
-		for i := len(decisions) - 2; i >= 0; i-- {
-			if other := decisions[i].Approver; other != last.Approver && !strings.Contains(who, other) {
-				who = other + ", " + who
-			}
-		}
+	if names := approval.Names(decisions); last.Decision == v1alpha1.DecisionApprove && len(names) > 1 { // all of them may have been needed
+		others := slices.DeleteFunc(names, func(name string) bool { return name == last.Approver })
+		who = strings.Join(append(others, who), ", ")
 	}
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"
