@@ -135,14 +135,14 @@ func SecurityOf(object *unstructured.Unstructured) (s Security, ok bool) {
 	s.Level = api.LevelRestricted
 	for _, one := range podsOf([]*unstructured.Unstructured{object}) {
 		next := one.security()
-		s.Level = stricter(s.Level, next.Level)
+		s.Level = laxer(s.Level, next.Level)
 		s.Reasons = append(s.Reasons, next.Reasons...)
 		ok = true
 	}
 	return s, ok
 }
 
-func stricter(a, b api.Level) api.Level {
+func laxer(a, b api.Level) api.Level {
 	if api.CompareLevels(a, b) < 0 {
 		return a
 	}

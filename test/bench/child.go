@@ -67,6 +67,11 @@ func child(args []string) int {
 		peak, err = processMemory(os.Getpid(), "VmHWM")
 	}
 	done.PeakMiB = peak - before
+	return tell(done, err)
+}
+
+// tell ends a child: what it did goes to the process that began it.
+func tell(done any, err error) int {
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(done)
 	}

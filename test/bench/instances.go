@@ -79,14 +79,7 @@ func renderInChild(ctx context.Context, apart bool, dir string, count int) (done
 // instancesChild renders: args are whether in processes of their own, the folder of the chart, and how many.
 func instancesChild(args []string) int {
 	done, err := renderAll(args)
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(done)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		return 1
-	}
-	return 0
+	return tell(done, err)
 }
 
 func renderAll(args []string) (done renderings, err error) {

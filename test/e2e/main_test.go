@@ -178,14 +178,20 @@ func (a *tenant) revision(name string) *v1alpha1.InstanceRevision {
 // approve decides on a revision as the admin that the tests are.
 func (a *tenant) approve(name string, decision v1alpha1.ApprovalDecision) {
 	a.t.Helper()
+	a.create(a.approval(name, decision, a.user()))
+}
+
+// approval is a decision on a revision as it is now.
+func (a *tenant) approval(name string, decision v1alpha1.ApprovalDecision, approver string, groups ...string) *v1alpha1.Approval {
+	a.t.Helper()
 	revision := a.revision(name)
-	a.create(&v1alpha1.Approval{
+	return &v1alpha1.Approval{
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, GenerateName: name + "-"},
 		Spec: v1alpha1.ApprovalSpec{
 			Revision: name, ManifestDigest: revision.Spec.ManifestDigest, ProvisionerClassName: revision.Spec.ProvisionerClassName,
-			Decision: decision, Approver: a.user(),
+			Decision: decision, Approver: approver, Groups: groups,
 		},
-	})
+	}
 }
 
 func (a *tenant) user() string {

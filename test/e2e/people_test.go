@@ -35,14 +35,7 @@ func (a *tenant) person(name string, groups ...string) *tenant {
 // votes approves a revision in a person's own name, and gives what became of that.
 func (a *tenant) votes(name string, about string, groups ...string) string {
 	a.t.Helper()
-	revision := a.revision(about)
-	made := &v1alpha1.Approval{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, GenerateName: about + "-"},
-		Spec: v1alpha1.ApprovalSpec{
-			Revision: about, ManifestDigest: revision.Spec.ManifestDigest, ProvisionerClassName: revision.Spec.ProvisionerClassName,
-			Decision: v1alpha1.DecisionApprove, Approver: name, Groups: groups,
-		},
-	}
+	made := a.approval(about, v1alpha1.DecisionApprove, name, groups...)
 	a.create(made)
 	var counted *metav1.Condition
 	a.eventually("the approval by "+name+" is counted or not", func(ctx context.Context) error {

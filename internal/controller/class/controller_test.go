@@ -43,8 +43,9 @@ func (*judge) OnChange(func(string)) {}
 
 func (j *judge) Validate(context.Context, fs.FS, json.RawMessage) error { return j.says }
 
-// A class says what its provisioner says. What is not known yet, or could not be asked, takes nothing back.
-func TestAClassSaysWhatItsProvisionerSays(t *testing.T) {
+// stage is the cluster, and a client that knows classes.
+func stage(t *testing.T) (*testenv.Env, client.Client) {
+	t.Helper()
 	env := cluster.Env(t)
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -54,6 +55,12 @@ func TestAClassSaysWhatItsProvisionerSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return env, c
+}
+
+// A class says what its provisioner says. What is not known yet, or could not be asked, takes nothing back.
+func TestAClassSaysWhatItsProvisionerSays(t *testing.T) {
+	env, c := stage(t)
 	class := &v1alpha1.ProvisionerClass{
 		ObjectMeta: metav1.ObjectMeta{Name: env.NewNamespace(t)}, Spec: v1alpha1.ProvisionerClassSpec{Provisioner: "jsonnet.example.com"},
 	}
@@ -101,15 +108,7 @@ func TestAClassSaysWhatItsProvisionerSays(t *testing.T) {
 
 // A mistake in a rule is told when the class is written, with the rule and the place in it, and is gone when it is put right.
 func TestAClassTellsWhatIsWrongWithItsPolicy(t *testing.T) {
-	env := cluster.Env(t)
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := env.NewClient(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, c := stage(t)
 	rule := func(name, when string) v1alpha1.ApprovalRule {
 		return v1alpha1.ApprovalRule{Name: name, When: when, Then: v1alpha1.RuleApproves}
 	}

@@ -59,6 +59,16 @@ type work struct {
 	retry     error
 }
 
+// lookAgain has the instance looked at just after a time, if not before; the zero time is never.
+func (w *work) lookAgain(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if left := max(time.Until(at), 0) + time.Second; w.requeue == 0 || left < w.requeue {
+		w.requeue = left
+	}
+}
+
 // Reconcile brings the revisions of one instance as far as it can.
 func (c *Controller) Reconcile(ctx context.Context, instance *v1alpha1.BundleInstance) (ctrl.Result, error) {
 	w := &work{instance: instance}

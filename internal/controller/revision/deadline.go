@@ -31,11 +31,8 @@ func (c *Controller) checkDeadline(_ context.Context, w *work) error {
 		is(target, v1alpha1.ConditionFailed) && conditions.Reason(v1alpha1.ConditionFailed) != v1alpha1.ReasonDeadlineExceeded {
 		return nil
 	}
-	left := time.Until(target.Status.ProgressAt.Add(deadline(w.instance)))
-	if left > 0 {
-		if w.requeue == 0 || left < w.requeue {
-			w.requeue = left + time.Second
-		}
+	if end := target.Status.ProgressAt.Add(deadline(w.instance)); time.Now().Before(end) {
+		w.lookAgain(end)
 		return nil
 	}
 	conditions.True(v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded,

@@ -5,7 +5,6 @@ package revision
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,16 +86,6 @@ func people(policy v1alpha1.ApprovalPolicy, revision *v1alpha1.InstanceRevision)
 		out.ExpireAfter = policy.ExpireAfter.Duration
 	}
 	return out
-}
-
-// lookAgain has the instance looked at when an approval expires, should it not be active then.
-func (w *work) lookAgain(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	if left := max(time.Until(at), 0) + time.Second; w.requeue == 0 || left < w.requeue {
-		w.requeue = left
-	}
 }
 
 // apply writes the verdict into the revision's status.

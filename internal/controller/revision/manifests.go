@@ -54,14 +54,6 @@ type Loaded struct {
 	size   int
 }
 
-// all are the objects of all phases, tasks among them.
-func (l *Loaded) all() (objects []*unstructured.Unstructured) {
-	for _, phase := range l.Phases {
-		objects = append(objects, phase.Objects...)
-	}
-	return objects
-}
-
 // NewManifests gives an empty cache over an uncached reader.
 func NewManifests(reader client.Reader) *Manifests {
 	return &Manifests{reader: reader, held: map[types.UID]*Loaded{}}

@@ -112,9 +112,9 @@ func (c *Controller) podSecurity(ctx context.Context, active, revision *v1alpha1
 		if err != nil {
 			return nil, err
 		}
-		before = loaded.all()
+		before = manifest.Set{Phases: loaded.Phases}.Objects()
 	}
-	return evidence.PodSecurity(before, after.all()), nil
+	return evidence.PodSecurity(before, manifest.Set{Phases: after.Phases}.Objects()), nil
 }
 
 // bundle that was rendered for a revision; nil if it is gone, or another one has its name by now.

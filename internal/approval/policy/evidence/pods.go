@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/pod-security-admission/api"
 
 	"rukpak.io/rukpak/internal/approval/policy"
 	"rukpak.io/rukpak/internal/permission"
@@ -16,24 +17,20 @@ const maxReasons = 1000
 
 // PodSecurity compares what the Pods of two revisions need to be allowed. before has no objects if nothing was active.
 func PodSecurity(before, after []*unstructured.Unstructured) *policy.PodSecurity {
-	out := &policy.PodSecurity{}
-	out.Before, _ = securityOf(before)
-	out.After, out.Reasons = securityOf(after)
-	return out
+	was, _ := securityOf(before)
+	is, reasons := securityOf(after)
+	return &policy.PodSecurity{Before: string(was), After: string(is), Reasons: reasons}
 }
 
-// levels of the Pod Security Standards, the strictest first.
-var levels = []string{"", "restricted", "baseline", "privileged"}
-
 // securityOf is the least strict level that one of the objects needs, "" if none has Pods, and why.
-func securityOf(objects []*unstructured.Unstructured) (level string, reasons []string) {
+func securityOf(objects []*unstructured.Unstructured) (level api.Level, reasons []string) {
 	for _, object := range objects {
 		found, ok := permission.SecurityOf(object)
 		if !ok {
 			continue
 		}
-		if needed := string(found.Level); slices.Index(levels, needed) > slices.Index(levels, level) {
-			level = needed
+		if level == "" || api.CompareLevels(found.Level, level) < 0 {
+			level = found.Level
 		}
 		for _, reason := range found.Reasons {
 			reasons = append(reasons, object.GetKind()+" "+object.GetName()+": "+reason)
