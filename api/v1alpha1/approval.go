@@ -43,6 +43,12 @@ type ApprovalSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Approver string `json:"approver"`
 
+	// prune is the digest of the revision's status.removals. An Approval that
+	// has it decides only about the deletion of these objects, and one without
+	// it never does, where the class asks for such. Deny leaves them for good.
+	// +optional
+	Prune Digest `json:"prune,omitempty"`
+
 	// groups of which the approver says to be a member, for rules that ask for
 	// such: the user who creates this object must be in all of them then.
 	// +optional

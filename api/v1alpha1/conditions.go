@@ -49,6 +49,14 @@ const (
 	// cannot become active until something changes.
 	ConditionFailed = "Failed"
 
+	// ConditionPruneApproved is False while objects of older revisions stay
+	// until an Approval names them, or for good, since one denied that. It is
+	// True when they were approved, and absent where there are none.
+	ConditionPruneApproved = "PruneApproved"
+	// ConditionNotified is True when everybody that the class wants to be told
+	// of the revision's state has been. It is absent where nobody is to be told.
+	ConditionNotified = "Notified"
+
 	// ConditionCounted is True when an Approval counts for its revision.
 	ConditionCounted = "Counted"
 )
@@ -128,6 +136,9 @@ const (
 	ReasonReplaced           = "Replaced"           // a newer revision is there to be decided about; this one was never activated
 	ReasonDependencyNotReady = "DependencyNotReady" // an instance of spec.dependsOn is not ready
 	ReasonDependencyCycle    = "DependencyCycle"    // spec.dependsOn leads back to the instance
+	ReasonInstallerChanged   = "InstallerChanged"   // the class names another installer by now; a new revision is made
+	ReasonNotified           = "Notified"           // everybody was told
+	ReasonNotifyFailed       = "NotifyFailed"       // a receiver could not be told; it is tried again
 	ReasonPruning            = "Pruning"            // what only this revision had is being deleted
 	ReasonHealthy            = "Healthy"            // all objects are as they should be
 	ReasonUnhealthy          = "Unhealthy"          // an object failed

@@ -48,6 +48,10 @@ type InstanceRevisionSpec struct {
 	// serviceAccountName is the account as which this revision is applied and healed.
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName"`
+	// installer is the account as which this revision is activated, if the
+	// class named one when this revision was made and still does then.
+	// +optional
+	Installer *AccountReference `json:"installer,omitempty"`
 	// adoption, as in the instance's strategy when this revision was made.
 	Adoption Adoption `json:"adoption"`
 	// crdUpgrade, as in the instance's strategy when this revision was made.
@@ -129,6 +133,11 @@ type InstanceRevisionStatus struct {
 	// plan is what activation would change. The full plan is read with "rukpak plan".
 	// +optional
 	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// removals are objects of older revisions that this one would delete and
+	// that stay until an Approval names their digest, as the class asks.
+	// +optional
+	Removals *HeldRemovals `json:"removals,omitempty"`
 
 	// decisions are the approvals and denials that count for this revision.
 	// +optional
@@ -246,6 +255,19 @@ type ReturnReference struct {
 	Number int64 `json:"number"`
 }
 
+// HeldRemovals are objects that are deleted only when an Approval says so.
+type HeldRemovals struct {
+	// digest over the list of all of them: what an Approval names.
+	Digest Digest `json:"digest"`
+	// count is how many there are.
+	Count int64 `json:"count"`
+	// objects, as "Kind.group namespace/name", sorted; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Objects []string `json:"objects,omitempty"`
+}
+
 // Decision is an Approval that counts.
 type Decision struct {
 	// approval is the name of the Approval object, "class" where the class's
@@ -256,6 +278,10 @@ type Decision struct {
 	Approver string `json:"approver"`
 	// decision is Approve or Deny.
 	Decision ApprovalDecision `json:"decision"`
+	// prune is the digest of status.removals about which it decides; not set
+	// means that it decides about the revision.
+	// +optional
+	Prune Digest `json:"prune,omitempty"`
 	// groups that the approver named and was a member of then.
 	// +optional
 	// +listType=set
@@ -309,6 +335,24 @@ type PlanSummary struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	MissingPermissions []string `json:"missingPermissions,omitempty"`
+	// installer is the account as which the revision would be activated, as
+	// "namespace/name", if it is not the service account; then
+	// missingPermissions are what the installer lacks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Installer string `json:"installer,omitempty"`
+	// missingForHealing lists what the service account lacks to heal and remove
+	// the objects, if another account activates them, sorted; at most 50. It
+	// does not block the revision.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	MissingForHealing []string `json:"missingForHealing,omitempty"`
+	// permissions are what the content may do once it is active, against the
+	// revision that was active: its permissions at runtime, while
+	// missingPermissions are about those that it takes to install it.
+	// +optional
+	Permissions *PlannedPermissions `json:"permissions,omitempty"`
 	// images that the objects run, sorted; at most 50.
 	// +optional
 	// +listType=atomic
@@ -332,6 +376,43 @@ type PlanSummary struct {
 	// truncated is true when one of the lists above is cut.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// PlannedPermissions are what content may do, in lines for people as
+// docs/permissions.md explains them. The full plan has them as data.
+type PlannedPermissions struct {
+	// unknown says why they are not known; then all else is empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Unknown string `json:"unknown,omitempty"`
+	// gains is how much is gained, in lines.
+	// +optional
+	Gains int64 `json:"gains,omitempty"`
+	// losses is how much is lost, in lines.
+	// +optional
+	Losses int64 `json:"losses,omitempty"`
+	// gained is what it may do that it might not do before, the gravest first; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Gained []string `json:"gained,omitempty"`
+	// mayGain are new ways to more, of which it cannot be known what they lead to; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	MayGain []string `json:"mayGain,omitempty"`
+	// lost is what it might do before and may no longer; at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Lost []string `json:"lost,omitempty"`
+	// podSecurity is the level of the Pod Security Standards that its Pods need:
+	// restricted, baseline or privileged; empty if it has none.
+	// +optional
+	PodSecurity string `json:"podSecurity,omitempty"`
+	// podSecurityBefore is the level that those of the active revision need.
+	// +optional
+	PodSecurityBefore string `json:"podSecurityBefore,omitempty"`
 }
 
 // PlannedChange is one object that would change.

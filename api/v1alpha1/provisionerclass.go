@@ -94,6 +94,7 @@ const (
 const AnnotationReclaimPolicy = "rukpak.io/reclaim-policy"
 
 // ProvisionerClassSpec names a provisioner and the rules under which it may be used.
+// +kubebuilder:validation:XValidation:rule="!has(self.identity) || !has(self.identity.installer) || !has(self.approval) || !has(self.approval.mode) || self.approval.mode != 'Automatic'",message="identity.installer needs approval by people or by rules: with mode Automatic everybody who may use the class could do what the installer may"
 type ProvisionerClassSpec struct {
 	// provisioner is the unique ID of the provisioner that turns content into
 	// objects, a DNS name such as "plain.rukpak.io". It cannot be changed.
@@ -181,6 +182,54 @@ type ApprovalPolicy struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="expireAfter must be between 1m and 8760h"
 	ExpireAfter *metav1.Duration `json:"expireAfter,omitempty"`
+
+	// prune says who must agree that a new revision deletes Namespaces,
+	// CustomResourceDefinitions and PersistentVolumeClaims, with all that is in
+	// them: Together (the default: whoever approves the revision) or Separate
+	// (they stay until an Approval names them, whatever the mode is).
+	// +optional
+	Prune PruneApproval `json:"prune,omitempty"`
+
+	// notify lists who is told that a revision waits for approval, and what
+	// became of it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Notify []ApprovalNotice `json:"notify,omitempty"`
+}
+
+// PruneApproval says who must agree to what a new revision deletes.
+// +kubebuilder:validation:Enum=Together;Separate
+type PruneApproval string
+
+const (
+	// PruneTogether lets the approval of a revision cover what it deletes.
+	PruneTogether PruneApproval = "Together"
+	// PruneSeparate asks for an Approval of its own for what holds the data of others.
+	PruneSeparate PruneApproval = "Separate"
+)
+
+// ApprovalNotice is where CloudEvents about revisions are sent, by HTTP.
+type ApprovalNotice struct {
+	// name of the receiver, as a revision's status tells it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// url to which events are posted, with http or https.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="url must be absolute, with http or https"
+	URL string `json:"url"`
+
+	// secretName is a Secret in the manager's namespace. Its key token is sent
+	// as a bearer token, its key ca.crt holds the certificate authorities of
+	// the receiver. Not set means neither.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
 }
 
 // ClassIdentity says as whom instances of a class act.
@@ -191,6 +240,26 @@ type ClassIdentity struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	DefaultServiceAccount string `json:"defaultServiceAccount,omitempty"`
+
+	// installer is a stronger service account, used instead of the instance's
+	// own only while an approved revision is activated and what it no longer
+	// has is pruned: never for healing, rendering or removing an instance. Who
+	// writes it must hold the verb "impersonate" on it. It should stand in a
+	// namespace that no user of the class may write to.
+	// +optional
+	Installer *AccountReference `json:"installer,omitempty"`
+}
+
+// AccountReference names a service account in a namespace.
+type AccountReference struct {
+	// namespace of the service account.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// name of the service account.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // ProvisionerClassStatus says whether the class can be used.
