@@ -37,6 +37,11 @@ func (s *stage) approve(ctx context.Context, name string) (time.Duration, error)
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: tenants, Name: name}, revision); err != nil {
 		return 0, err
 	}
+	return s.active(ctx, name, func() error { return s.client.Create(ctx, s.approval(revision)) })
+}
+
+// active does something and returns the time from then to the news, by a watch, that a revision is Active.
+func (s *stage) active(ctx context.Context, name string, do func() error) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	news, err := s.client.Watch(ctx, &v1alpha1.InstanceRevisionList{}, client.InNamespace(tenants),
@@ -46,7 +51,7 @@ func (s *stage) approve(ctx context.Context, name string) (time.Duration, error)
 	}
 	defer news.Stop()
 	begun := time.Now()
-	if err := s.client.Create(ctx, s.approval(revision)); err != nil {
+	if err := do(); err != nil {
 		return 0, err
 	}
 	last := "nothing"

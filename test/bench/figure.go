@@ -27,6 +27,8 @@ func figures() []figure {
 		{"render", "charts and Kustomizations become objects, against the libraries of Helm and Kustomize", rendering},
 		{"instances", "one chart is rendered for many instances", manyInstances},
 		{"crds", "definitions are compared, and live custom resources are validated", definitions},
+		{"permissions", "what content may do is computed and compared, and rules judge it", permissions},
+		{"gate", "a small bundle becomes active, by rules against mode Automatic", gate},
 		{"pivot", "a few of many objects change", pivot},
 		{"drift", "owned objects are deleted, and restored", drift},
 		{"rest", "what the manager does when there is nothing to do", atEase},

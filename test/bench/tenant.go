@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,10 +54,7 @@ func classOf(mode v1alpha1.ApprovalMode) *v1alpha1.ProvisionerClass {
 }
 
 func className(mode v1alpha1.ApprovalMode) string {
-	if mode == v1alpha1.ApprovalManual {
-		return "bench-manual"
-	}
-	return "bench-automatic"
+	return "bench-" + strings.ToLower(string(mode))
 }
 
 // bundle pushes objects as an image and returns what names it.
