@@ -61,11 +61,11 @@ func (p *Powers) Items() []Item {
 		all = append(all, interceptItem(i))
 	}
 	for _, o := range p.Owns {
-		item := Item{Power: PowerOwns, What: o.Kind, Value: o.Name, Weight: 3, Text: "brings " + plain(kindOf(o.Group, o.Kind)) + named(o.Name)}
+		item := Item{Power: PowerOwns, What: o.Kind, Value: o.Name, Weight: 3, Text: "brings " + safely(kindOf(o.Group, o.Kind)) + named(o.Name)}
 		all = append(all, item)
 	}
 	for _, n := range p.Namespaces {
-		all = append(all, Item{Power: PowerNamespace, Namespace: n, Value: n, Weight: 3, Text: "has objects in namespace " + plain(n)})
+		all = append(all, Item{Power: PowerNamespace, Namespace: n, Value: n, Weight: 3, Text: "has objects in namespace " + safely(n)})
 	}
 	for _, r := range p.Registries {
 		all = append(all, Item{Power: PowerRegistry, Value: r.Name, Weight: 3, Text: "runs images of " + registryName(r.Name)})
@@ -85,36 +85,36 @@ func named(name string) string {
 	if name == "" {
 		return ""
 	}
-	return " " + plain(name)
+	return " " + safely(name)
 }
 
 func registryName(host string) string {
 	if host == "" {
 		return "what no container runtime understands"
 	}
-	return plain(host)
+	return safely(host)
 }
 
-// plain is a text as it is, or quoted if there is something in it that could look like something else.
-func plain(text string) string {
+// safely is a text as it is, or quoted if there is something in it that could look like something else.
+func safely(text string) string {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return strconv.QuoteToASCII(text)
 	}
 	return text
 }
 
-func (s Subject) plain() string {
+func (s Subject) safely() string {
 	if s.Namespace != "" {
-		return s.Kind + " " + plain(s.Namespace) + "/" + plain(s.Name)
+		return s.Kind + " " + safely(s.Namespace) + "/" + safely(s.Name)
 	}
-	return s.Kind + " " + plain(s.Name)
+	return s.Kind + " " + safely(s.Name)
 }
 
 func place(namespace string) string {
 	if namespace == "" {
 		return "everywhere"
 	}
-	return "in namespace " + plain(namespace)
+	return "in namespace " + safely(namespace)
 }
 
 func grantItem(g Grant, rule rbacv1.PolicyRule) Item {
@@ -126,7 +126,7 @@ func grantItem(g Grant, rule rbacv1.PolicyRule) Item {
 	} else if g.Namespace == "" {
 		where = "of the API server"
 	}
-	item.Text = g.Subject.plain() + " may " + verbsText(rule.Verbs) + " " + what + " " + where
+	item.Text = g.Subject.safely() + " may " + verbsText(rule.Verbs) + " " + what + " " + where
 	return item
 }
 
@@ -172,7 +172,7 @@ const maxListed = 12
 func listed(names []string) string {
 	var out []string
 	for _, name := range names[:min(len(names), maxListed)] {
-		out = append(out, plain(name))
+		out = append(out, safely(name))
 	}
 	text := strings.Join(out, ", ")
 	if more := len(names) - maxListed; more > 0 {
@@ -206,10 +206,10 @@ func weightOf(rule rbacv1.PolicyRule) int {
 func accountItem(a Account) Item {
 	item := Item{
 		Power: PowerAccount, Subject: AccountSubject(a.Namespace, a.Name), Namespace: a.Namespace, What: "Foreign", Value: a.Name, Weight: 1,
-		Text: "runs as " + AccountSubject(a.Namespace, a.Name).plain() + ", which it does not bring",
+		Text: "runs as " + AccountSubject(a.Namespace, a.Name).safely() + ", which it does not bring",
 	}
 	if a.Owned {
-		item.What, item.Weight, item.Text = "Own", 3, "brings "+item.Subject.plain()
+		item.What, item.Weight, item.Text = "Own", 3, "brings "+item.Subject.safely()
 	}
 	if len(a.Tokens) > 0 {
 		item.Text += "; tokens of it are in " + listed(a.Tokens)
@@ -229,7 +229,7 @@ func podItem(p PodPower) Item {
 	case p.What == PodViolates:
 		item.Text += strconv.QuoteToASCII(p.Value)
 	default:
-		item.Text += plain(p.Value)
+		item.Text += safely(p.Value)
 	}
 	switch {
 	case p.What == PodLevel && p.Value == string(api.LevelPrivileged), p.What == PodHostPath, p.What == PodHostNamespace, p.What == PodPrivileged:
@@ -256,7 +256,7 @@ func interceptItem(i Intercept) Item {
 	}
 	operation := " requests of all operations for "
 	if i.Operation != "*" {
-		operation = " requests to " + plain(i.Operation) + " "
+		operation = " requests to " + safely(i.Operation) + " "
 	}
 	if i.By == Conversion {
 		operation = " objects of "
@@ -266,7 +266,7 @@ func interceptItem(i Intercept) Item {
 		item.Text += ", narrowed by conditions"
 	}
 	if i.Target != "" {
-		item.Text += ", by " + plain(i.Target)
+		item.Text += ", by " + safely(i.Target)
 	}
 	return item
 }
@@ -289,11 +289,11 @@ func gainItem(g Gain) Item {
 	who := "the content"
 	if g.Subject != nil {
 		item.Subject = *g.Subject
-		who = g.Subject.plain()
+		who = g.Subject.safely()
 	}
 	item.Text = who + " may gain more " + place(g.Namespace) + ", " + waysText[g.Way]
 	if g.Value != "" {
-		item.Text += " (" + plain(g.Value) + ")"
+		item.Text += " (" + safely(g.Value) + ")"
 	}
 	if slices.Contains([]string{WayForeign, WayCustom, WaySecrets, WayRelease}, g.Way) {
 		item.Weight = 1

@@ -49,6 +49,8 @@ type Input struct {
 	Prune bool
 	// CRDs says what becomes of findings about definitions that change; nil has the default actions.
 	CRDs crdsafety.Policy
+	// Runtime is what the content's permissions are computed from; nil if nobody asks for them.
+	Runtime *Runtime
 	// Reviewer may be nil; then Missing stays empty.
 	Reviewer Reviewer
 	// Parallelism is how many objects are looked at side by side; 0 means 16.
@@ -81,6 +83,9 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 			continue
 		}
 		plan.Changes = append(plan.Changes, change)
+	}
+	if in.Runtime != nil {
+		plan.Permissions = in.Runtime.permissions(everything)
 	}
 	dropped := c.dropped()
 	removed, err := c.removals(ctx, dropped)

@@ -23,6 +23,8 @@ type Plan struct {
 	Counts  Counts   `json:"counts"`
 	// Missing is what the service account lacks, a line for each resource and namespace, sorted.
 	Missing []string `json:"missing,omitempty"`
+	// Permissions are what the content may do at runtime. Nil in plans of managers that did not compute them.
+	Permissions *Permissions `json:"permissions,omitempty"`
 	// CRDs is what definitions that are live would break by changing, sorted.
 	CRDs []crdsafety.Finding `json:"crds,omitempty"`
 	// Images are those that the objects name in Pods and templates of Pods, also tasks of any moment; sorted.

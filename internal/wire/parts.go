@@ -19,6 +19,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/cluster"
+	"rukpak.io/rukpak/internal/cluster/roles"
 	"rukpak.io/rukpak/internal/content"
 	"rukpak.io/rukpak/internal/content/depot"
 	"rukpak.io/rukpak/internal/controller/bundle"
@@ -50,6 +51,7 @@ type parts struct {
 	reviewer *identity.Reviewer
 	finder   *revision.Finder
 	facts    *cluster.Facts
+	roles    *roles.Live // nil if they are not read
 	engine   *activate.Engine
 	stored   *revision.Manifests
 	opener   *origin.Opener
@@ -81,6 +83,9 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 		return nil, fmt.Errorf("make the discovery client: %w", err)
 	}
 	p.facts = cluster.NewFacts(kinds)
+	if p.roles, err = roles.New(ctx, mgr.GetCache()); err != nil {
+		return nil, err
+	}
 	p.finder = &revision.Finder{Discovery: kinds, Metadata: objects}
 	if p.accounts, err = identity.NewClients(mgr.GetConfig(), mgr.GetScheme(), mgr.GetRESTMapper()); err != nil {
 		return nil, fmt.Errorf("make the clients of service accounts: %w", err)

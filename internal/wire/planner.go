@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -30,12 +31,14 @@ const (
 	maxMissing  = 50
 	maxImages   = 50
 	maxCRDs     = 50
+	maxPowers   = 50
 )
 
 // The longest texts of a summary, in bytes. All texts together leave room for the conditions in a status of 64 KiB.
 const (
 	maxLine    = 1024
 	maxPath    = 256
+	maxPower   = 512
 	maxSummary = 40 << 10
 )
 
@@ -73,6 +76,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 	}
 	var earlier []*revision.Loaded
 	var older []provisioner.Phase
+	runtime := &plan.Runtime{}
 	for i := range all {
 		other := &all[i]
 		if other.UID == of.UID || other.Status.ActivatedAt == nil || meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSuperseded) {
@@ -84,8 +88,16 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		}
 		if known != nil {
 			earlier = append(earlier, known)
+			runtime.Left = append(runtime.Left, known.Phases...)
 		}
+		runtime.Left = append(runtime.Left, left...)
 		older = append(older, left...)
+		if meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionActive) {
+			runtime.Active, runtime.Unknown = activeObjects(other, known)
+		}
+	}
+	if err := p.liveRoles(ctx, runtime); err != nil {
+		return nil, err
 	}
 	actor, err := p.accounts.Client(of.Namespace, of.Spec.ServiceAccountName)
 	if err != nil {
@@ -101,8 +113,27 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
 		Prune:    of.Spec.Prune,
 		CRDs:     policy,
+		Runtime:  runtime,
 		Reviewer: plan.Account{Reviewer: p.reviewer, Mapper: p.mapper, Namespace: of.Namespace, Name: of.Spec.ServiceAccountName},
 	})
+}
+
+// activeObjects are those of the revision that is active. Where its manifests are lost, nobody can tell what it may do.
+func activeObjects(active *v1alpha1.InstanceRevision, known *revision.Loaded) (objects []*unstructured.Unstructured, unknown string) {
+	if known == nil {
+		return nil, fmt.Sprintf("the manifests of revision %d, which is active, are lost", active.Spec.Number)
+	}
+	return manifest.Set{Phases: known.Phases}.Objects(), ""
+}
+
+// liveRoles adds what roles and bindings are live.
+func (p *planner) liveRoles(ctx context.Context, to *plan.Runtime) (err error) {
+	if p.roles == nil {
+		to.Unknown = "this manager does not read the roles and bindings of the cluster"
+		return nil
+	}
+	to.Live, err = p.roles.Snapshot(ctx)
+	return err
 }
 
 // keep stores the plan beside the revision, unless it is there already.
@@ -127,6 +158,7 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 	}
 	room := maxSummary
 	s.CRDs = crdFindings(s, of.CRDs, &room)
+	s.Permissions = permissionsOf(s, of.Permissions, &room)
 	s.Problems = cut(s, of.ProblemLines(), maxProblems, maxLine, &room)
 	s.MissingPermissions = cut(s, of.Missing, maxMissing, maxLine, &room)
 	for _, change := range of.Changes {
@@ -146,6 +178,23 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 	}
 	s.Images = cut(s, of.Images, maxImages, maxLine, &room)
 	return s
+}
+
+// permissionsOf cuts what the content may do to lines; nil if a plan has none.
+func permissionsOf(s *v1alpha1.PlanSummary, of *plan.Permissions, room *int) *v1alpha1.PlannedPermissions {
+	if of == nil {
+		return nil
+	}
+	gained, mayGain, lost := of.Lines()
+	return &v1alpha1.PlannedPermissions{
+		Unknown:     status.Cut(of.Unknown, maxLine),
+		Gains:       int64(len(gained) + len(mayGain)),
+		Losses:      int64(len(lost)),
+		Gained:      cut(s, gained, maxPowers, maxPower, room),
+		MayGain:     cut(s, mayGain, maxPowers, maxPower, room),
+		Lost:        cut(s, lost, maxPowers, maxPower, room),
+		PodSecurity: of.PodSecurity.After, PodSecurityBefore: of.PodSecurity.Before,
+	}
 }
 
 // cut gives the first lines, each cut too, as long as there is room for them.

@@ -25,6 +25,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/cluster/roles"
 	"rukpak.io/rukpak/internal/manifest"
 	"rukpak.io/rukpak/internal/unpack"
 )
@@ -130,10 +131,10 @@ func named() map[client.Object]cache.ByObject {
 	for _, kind := range []string{string(manifest.TypeOf(manifest.KindManifest)), string(manifest.TypeOf(manifest.KindPlan)), "helm.sh/release.v1"} {
 		others = append(others, fields.OneTermNotEqualSelector("type", kind))
 	}
-	return map[client.Object]cache.ByObject{
-		metadata("ConfigMap"): {Transform: bare},
-		metadata("Secret"):    {Transform: bare, Field: fields.AndSelectors(others...)},
-	}
+	held := roles.ByObject()
+	held[metadata("ConfigMap")] = cache.ByObject{Transform: bare}
+	held[metadata("Secret")] = cache.ByObject{Transform: bare, Field: fields.AndSelectors(others...)}
+	return held
 }
 
 // addProbes makes the manager ready when its caches are.

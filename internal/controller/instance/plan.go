@@ -120,6 +120,9 @@ func (c *Controller) planFresh(w *work) (time.Duration, bool) {
 	if generation := classGeneration(w); generation != 0 && generation != summary.ClassGeneration {
 		return 0, false // its rules about upgrades may be others now
 	}
+	if summary.Permissions == nil {
+		return 0, false // it was made by a manager that did not compute them
+	}
 	if len(summary.Problems) == 0 && len(summary.MissingPermissions) == 0 {
 		return 0, true
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -84,9 +83,6 @@ func (c *Controller) facts(ctx context.Context, w *work, revision *v1alpha1.Inst
 		return nil, err
 	}
 	in.To = version(in.Bundle)
-	if in.PodSecurity, err = c.podSecurity(ctx, w.active, revision); err != nil {
-		return nil, err
-	}
 	if w.active != nil {
 		before, err := c.bundle(ctx, w.active)
 		if err != nil {
@@ -95,26 +91,6 @@ func (c *Controller) facts(ctx context.Context, w *work, revision *v1alpha1.Inst
 		in.From = version(before)
 	}
 	return evidence.Of(in), nil
-}
-
-// podSecurity compares the Pods of a revision with those of what is active.
-func (c *Controller) podSecurity(ctx context.Context, active, revision *v1alpha1.InstanceRevision) (*policy.PodSecurity, error) {
-	after, err := c.Manifests.Load(ctx, revision)
-	if err != nil {
-		return nil, err
-	}
-	var before []*unstructured.Unstructured
-	if active != nil {
-		loaded, err := c.Manifests.Load(ctx, active)
-		if lost(err) {
-			return nil, nil //nolint:nilnil // what was there before cannot be known
-		}
-		if err != nil {
-			return nil, err
-		}
-		before = manifest.Set{Phases: loaded.Phases}.Objects()
-	}
-	return evidence.PodSecurity(before, manifest.Set{Phases: after.Phases}.Objects()), nil
 }
 
 // bundle that was rendered for a revision; nil if it is gone, or another one has its name by now.

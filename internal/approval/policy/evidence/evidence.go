@@ -28,8 +28,6 @@ type Input struct {
 	Bundle   *v1alpha1.Bundle
 	// From is the version of the content that was active, To that of the revision's; "" if they have none.
 	From, To string
-	// PodSecurity is what PodSecurity gives; nil is not known.
-	PodSecurity *policy.PodSecurity
 	// NamespaceLabels are those of the instance's namespace.
 	NamespaceLabels map[string]string
 	Now             time.Time
@@ -38,7 +36,7 @@ type Input struct {
 // Of gives the facts.
 func Of(in Input) *policy.Facts {
 	f := &policy.Facts{Now: in.Now, Plan: planOf(in.Plan)}
-	f.Plan.PodSecurity = in.PodSecurity
+	f.Plan.Permissions, f.Plan.PodSecurity = permissions(in.Plan.Permissions)
 	if in.Summary != nil {
 		f.Plan.Against = in.Summary.Against
 		f.Bundle.Signatures = signatures(in.Summary.Signatures)
