@@ -12,13 +12,15 @@ import (
 	"rukpak.io/rukpak/internal/plan"
 )
 
-// summaryText is the plan in a revision's status for people: one line a changed
-// object, what would fail, what is missing, images, counts. It is what can be
-// read without any right on Secrets.
+// summaryText is the plan in a revision's status for people: what the content
+// may do, what the account lacks to install it, one line a changed object, what
+// would fail, images, counts. It is what can be read without any right on Secrets.
 func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) string {
 	var out strings.Builder
 	of := revision.Status.Plan
 	out.WriteString(planHead(revision, painter))
+	writeRuntime(&out, plan.RuntimeLinesIn(of), painter)
+	writeList(&out, painter.Bad("To install it, the service account lacks:"), of.MissingPermissions)
 	for _, change := range of.Changes {
 		fmt.Fprintln(&out, changeLine(change, painter))
 	}
@@ -27,7 +29,6 @@ func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) str
 	}
 	writeList(&out, painter.Bad("Would fail as things stand:"), of.Problems)
 	writeList(&out, painter.Bad("CRD upgrades:"), crdLines(of.CRDs))
-	writeList(&out, painter.Bad("The service account lacks:"), of.MissingPermissions)
 	writeList(&out, "Images:", of.Images)
 	if of.Truncated {
 		fmt.Fprintln(&out, painter.Faint("This is not all: the lists are cut."))
@@ -126,6 +127,24 @@ func changeMark(action string) string {
 		return "!"
 	}
 	return "="
+}
+
+// writeRuntime writes what the content may do.
+func writeRuntime(out *strings.Builder, lines []plan.Line, painter paint.Painter) {
+	for _, line := range lines {
+		text := paint.Clean(line.Text)
+		switch line.Mood {
+		case plan.Alarming:
+			text = painter.Bad(text)
+		case plan.Relieving:
+			text = painter.Good(text)
+		case plan.Neutral:
+		}
+		fmt.Fprintln(out, text)
+	}
+	if len(lines) > 0 {
+		fmt.Fprintln(out)
+	}
 }
 
 func writeList(out *strings.Builder, title string, lines []string) {

@@ -26,13 +26,15 @@ type RenderOptions struct {
 	Objects func(ownership.ID) *unstructured.Unstructured
 }
 
-// Render writes a plan for people: an object a paragraph with what would fail at it, a field a line, then what the account
-// lacks, images and the counts.
+// Render writes a plan for people: what the content may do at runtime, what the account lacks to install it, then an object
+// a paragraph with what would fail at it, a field a line, then images and the counts.
 func Render(w io.Writer, p *Plan, options RenderOptions) error {
 	if options.Width == 0 {
 		options.Width = 100
 	}
 	r := &renderer{options: options, width: max(options.Width, 40)}
+	r.runtime(p.RuntimeLines())
+	r.section(bad, "To install it, the service account lacks:", p.Missing)
 	for _, change := range p.Changes {
 		r.change(change)
 	}
@@ -40,7 +42,6 @@ func Render(w io.Writer, p *Plan, options RenderOptions) error {
 		r.out.WriteByte('\n')
 	}
 	r.section(bad, "CRD upgrades:", crdLines(p.CRDs))
-	r.section(bad, "The service account lacks:", p.Missing)
 	r.section("", "Images:", p.Images)
 	r.line(bold, "", "Plan: "+p.Summary())
 	_, err := w.Write(r.out.Bytes())
@@ -89,6 +90,16 @@ func (r *renderer) section(code, title string, lines []string) {
 		r.line("", "  ", line)
 	}
 	r.out.WriteByte('\n')
+}
+
+// runtime writes what the content may do.
+func (r *renderer) runtime(lines []Line) {
+	for _, line := range lines {
+		r.line(map[Mood]string{Alarming: bad, Relieving: good}[line.Mood], "", line.Text)
+	}
+	if len(lines) > 0 {
+		r.out.WriteByte('\n')
+	}
 }
 
 // signs of actions, with their colours.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"rukpak.io/rukpak/internal/ownership"
+	"rukpak.io/rukpak/internal/permission"
 )
 
 var update = flag.Bool("update", false, "write what is rendered into the golden files")
@@ -77,6 +78,19 @@ func TestRender(t *testing.T) {
 		"narrow":  {example(), RenderOptions{Width: 10}},
 		"colour":  {example(), RenderOptions{Colour: true}},
 		"objects": {&Plan{Changes: example().Changes[:3]}, RenderOptions{Objects: added}},
+		"grows": {
+			&Plan{Missing: []string{"create pods"}, Permissions: Runtime{
+				Live: permission.NewSnapshot(permission.Live{}), Active: objectsOf(t, reader, account),
+			}.permissions(objectsOf(t, writer, bound, account, evil))},
+			RenderOptions{},
+		},
+		"shrinks": {
+			&Plan{Permissions: Runtime{
+				Live: permission.NewSnapshot(permission.Live{}), Active: objectsOf(t, writer, bound, account),
+			}.permissions(objectsOf(t, reader, bound, account))},
+			RenderOptions{},
+		},
+		"unknown": {&Plan{Permissions: &Permissions{Unknown: "the manifests are lost"}}, RenderOptions{}},
 		"nothing": {&Plan{Counts: Counts{Unchanged: 3}}, RenderOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
