@@ -96,6 +96,7 @@ const (
 	ReasonBundleConflict        = "BundleConflict"        // a Bundle with the derived name is somebody else's
 	ReasonClassNotReady         = "ClassNotReady"         // the class cannot be used
 	ReasonMissingServiceAccount = "MissingServiceAccount" // none is named, or it does not exist
+	ReasonInstallerIsAccount    = "InstallerIsAccount"    // the class's installer is the instance's own account, which is to be a weaker one
 	ReasonInvalidContent        = "InvalidContent"        // the provisioner refuses the content
 	ReasonInvalidConfig         = "InvalidConfig"         // the provisioner refuses the configuration
 	ReasonConfigNotFound        = "ConfigNotFound"        // configFrom names an object or a key that does not exist, or may not be read

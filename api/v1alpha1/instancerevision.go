@@ -179,6 +179,12 @@ type InstanceRevisionStatus struct {
 	// +optional
 	ReturnsTo *ReturnReference `json:"returnsTo,omitempty"`
 
+	// activeAt is when all its objects were applied for the first time. From
+	// then on spec.installer is used for nothing but the pruning of what older
+	// revisions left.
+	// +optional
+	ActiveAt *metav1.Time `json:"activeAt,omitempty"`
+
 	// healthyAt is when the revision was first active and healthy.
 	// +optional
 	HealthyAt *metav1.Time `json:"healthyAt,omitempty"`

@@ -1160,6 +1160,10 @@ func (in *InstanceRevisionStatus) DeepCopyInto(out *InstanceRevisionStatus) {
 		*out = new(ReturnReference)
 		**out = **in
 	}
+	if in.ActiveAt != nil {
+		in, out := &in.ActiveAt, &out.ActiveAt
+		*out = (*in).DeepCopy()
+	}
 	if in.HealthyAt != nil {
 		in, out := &in.HealthyAt, &out.HealthyAt
 		*out = (*in).DeepCopy()

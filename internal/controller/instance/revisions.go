@@ -49,13 +49,13 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 		return err
 	}
 	w.places = c.placesOf(w)
-	config, err := configDigest(w, nil)
+	config, err := matching(w, nil)
 	if err != nil {
 		return err
 	}
 	content := w.bundle.Status.Content.Digest
 	wanted := func(r *v1alpha1.InstanceRevision) bool {
-		return r != nil && r.Spec.ContentDigest == content && r.Spec.ConfigDigest == config
+		return r != nil && r.Spec.ContentDigest == content && config.same(r)
 	}
 	if done, err := c.atRest(ctx, w, wanted); err != nil || done {
 		return err
@@ -74,7 +74,7 @@ func (c *Controller) ensureRevision(ctx context.Context, w *work) error {
 	if wanted(w.current) && w.current.Spec.ManifestDigest == rendered.digest {
 		return c.store(ctx, w.current, rendered)
 	}
-	spec := c.newSpec(w, rendered.digest, config)
+	spec := c.newSpec(w, rendered.digest, config.digest)
 	spec.ContentDigest, spec.BundleName, spec.OnFailure = content, w.bundle.Name, onFailure(w.instance)
 	return c.createRevision(ctx, w, spec, rendered)
 }
@@ -107,12 +107,12 @@ func (c *Controller) ensureRollback(ctx context.Context, w *work, number int64) 
 	if err != nil {
 		return err
 	}
-	config, err := configDigest(w, &number)
+	config, err := matching(w, &number)
 	if err != nil {
 		return err
 	}
 	done := w.current.Spec.Number == number ||
-		w.current.Spec.ConfigDigest == config && w.current.Spec.ManifestDigest == from.Spec.ManifestDigest
+		config.same(w.current) && w.current.Spec.ManifestDigest == from.Spec.ManifestDigest
 	if done && isTrue(w.current, v1alpha1.ConditionPlanned) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *Controller) ensureRollback(ctx context.Context, w *work, number int64) 
 	if done {
 		return c.store(ctx, w.current, rendered)
 	}
-	spec := c.newSpec(w, from.Spec.ManifestDigest, config)
+	spec := c.newSpec(w, from.Spec.ManifestDigest, config.digest)
 	spec.ContentDigest, spec.BundleName, spec.RollbackOf = from.Spec.ContentDigest, from.Spec.BundleName, &number
 	return c.createRevision(ctx, w, spec, rendered)
 }
@@ -171,6 +171,7 @@ func (c *Controller) newSpec(w *work, manifest, config v1alpha1.Digest) v1alpha1
 		ConfigDigest:         config,
 		ManifestDigest:       manifest,
 		ServiceAccountName:   w.account,
+		Installer:            installerOf(w.class).DeepCopy(),
 		Adoption:             adoption(w.instance),
 		Prune:                prunes(w.instance),
 		RecreateImmutable:    w.instance.Spec.Strategy.RecreateImmutable,

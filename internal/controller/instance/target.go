@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
@@ -76,6 +77,13 @@ func (c *Controller) findAccount(ctx context.Context, w *work) error {
 				w.class.Name),
 		}
 	}
+	if installer := installerOf(w.class); installer != nil && *installer == (v1alpha1.AccountReference{Namespace: w.instance.Namespace, Name: w.account}) {
+		return &Hold{
+			Reason: v1alpha1.ReasonInstallerIsAccount,
+			Message: fmt.Sprintf("ServiceAccount %q is the installer of ProvisionerClass %q, which heals nothing; name a weaker one in spec.serviceAccountName",
+				w.account, w.class.Name),
+		}
+	}
 	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.instance.Namespace, Name: w.account}, &corev1.ServiceAccount{})
 	if apierrors.IsNotFound(err) {
 		return &Hold{
@@ -87,7 +95,7 @@ func (c *Controller) findAccount(ctx context.Context, w *work) error {
 }
 
 // configDigest covers all but the content that decides what a revision does.
-func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
+func configDigest(w *work, rollbackOf *int64, installer *v1alpha1.AccountReference) (v1alpha1.Digest, error) {
 	all := map[string]any{
 		"class":             w.class.Name,
 		"provisioner":       w.class.Spec.Provisioner,
@@ -111,11 +119,54 @@ func configDigest(w *work, rollbackOf *int64) (v1alpha1.Digest, error) {
 	if override := w.instance.Spec.Strategy.CRDUpgrade; override != nil {
 		all["crdUpgrade"] = override
 	}
+	if installer != nil {
+		all["installer"] = installer
+	}
 	encoded, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("encode the configuration: %w", err)
 	}
 	return v1alpha1.Digest(digest.FromBytes(encoded)), nil
+}
+
+// installerOf a class; nil if the instance's own account activates.
+func installerOf(class *v1alpha1.ProvisionerClass) *v1alpha1.AccountReference {
+	if class.Spec.Identity == nil {
+		return nil
+	}
+	return class.Spec.Identity.Installer
+}
+
+// installed reports whether the installer of a revision has nothing left to do: the revision was active, and what older
+// ones had is pruned. Then it is of no matter whom the class names by now, and no revision is made for that alone.
+func installed(of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision) bool {
+	if of.Status.ActiveAt == nil && of.Status.HealthyAt == nil && !isTrue(of, v1alpha1.ConditionActive) {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(other v1alpha1.InstanceRevision) bool {
+		return other.Spec.Number < of.Spec.Number && wasActive(other) && !isTrue(&other, v1alpha1.ConditionSuperseded)
+	})
+}
+
+// matcher compares the configuration of revisions with the one that is wanted.
+type matcher struct {
+	digest v1alpha1.Digest // of a revision that is made now
+	same   func(*v1alpha1.InstanceRevision) bool
+}
+
+// matching tells which revisions have the configuration that is wanted.
+func matching(w *work, rollbackOf *int64) (matcher, error) {
+	config, err := configDigest(w, rollbackOf, installerOf(w.class))
+	if err != nil {
+		return matcher{}, err
+	}
+	return matcher{config, func(r *v1alpha1.InstanceRevision) bool {
+		if r.Spec.ConfigDigest == config || !installed(r, w.revisions) {
+			return r.Spec.ConfigDigest == config
+		}
+		own, err := configDigest(w, rollbackOf, r.Spec.Installer)
+		return err == nil && r.Spec.ConfigDigest == own
+	}}, nil
 }
 
 func adoption(instance *v1alpha1.BundleInstance) v1alpha1.Adoption {

@@ -37,7 +37,11 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 	if err := c.noteReclaim(ctx, w); err != nil {
 		return err
 	}
-	if ready, err := c.begin(ctx, w, loaded); err != nil || !ready {
+	actor, use, err := c.mayWrite(ctx, w, loaded)
+	if err != nil || actor == nil {
+		return err
+	}
+	if ready, err := c.begin(ctx, w, loaded, use); err != nil || !ready {
 		return err
 	}
 	if err := c.retryTasks(ctx, w, w.target); err != nil {
@@ -48,10 +52,6 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 		return err
 	}
 	if err := c.Watcher.Use(owner(w.instance), kinds(loaded, earlier)); err != nil {
-		return err
-	}
-	actor, err := c.Accounts.Client(w.target.Namespace, w.target.Spec.ServiceAccountName)
-	if err != nil {
 		return err
 	}
 	options := c.options(ctx, w.target, earlier)
@@ -105,18 +105,18 @@ func (c *Controller) explainWaiting(w *work) {
 // begin checks the permissions before the first write and records that the
 // revision is about to write, so that what it wrote is never forgotten: the
 // finalizer and activatedAt are stored before any object is.
-func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded) (ready bool, err error) {
+func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded, use account) (ready bool, err error) {
 	target := w.target
 	if target.Status.ActivatedAt != nil {
 		return true, nil
 	}
 	moment := momentOf(target, w.active)
-	missing, err := c.Reviewer.Missing(ctx, target.Namespace, target.Spec.ServiceAccountName, activate.Needed(loaded.Phases, moment))
+	missing, err := c.Reviewer.Missing(ctx, use.namespace, use.name, activate.Needed(loaded.Phases, moment))
 	if err != nil {
 		return false, err
 	}
 	if len(missing) > 0 {
-		conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonPermissionsMissing, missingMessage(target, missing))
+		conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonPermissionsMissing, missingMessage(use.in(target.Namespace), missing))
 		w.requeue = permissionsPause
 		return false, nil
 	}
@@ -178,6 +178,9 @@ func (c *Controller) recordActive(target *v1alpha1.InstanceRevision, result acti
 	}
 	now := metav1.Now()
 	target.Status.ProgressAt = &now
+	if target.Status.ActiveAt == nil {
+		target.Status.ActiveAt = &now
+	}
 	conditionsOf(target).True(v1alpha1.ConditionActive, v1alpha1.ReasonActivated, message)
 	if approved := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionApproved); approved != nil {
 		c.Metrics.Activated(time.Since(approved.LastTransitionTime.Time))
@@ -211,8 +214,8 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 	c.health.written(w.instance.UID, result)
 }
 
-func missingMessage(target *v1alpha1.InstanceRevision, missing []string) string {
-	message := fmt.Sprintf("nothing is applied: ServiceAccount %q lacks %s: ", target.Spec.ServiceAccountName, plural.Of(len(missing), "permission"))
+func missingMessage(account string, missing []string) string {
+	message := fmt.Sprintf("nothing is applied: ServiceAccount %q lacks %s: ", account, plural.Of(len(missing), "permission"))
 	for i, line := range missing {
 		if i > 0 {
 			message += "; "

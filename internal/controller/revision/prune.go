@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"rukpak.io/rukpak/api/v1alpha1"
@@ -43,12 +44,18 @@ func (c *Controller) pruneOne(ctx context.Context, w *work, old *v1alpha1.Instan
 	conditions.Remove(v1alpha1.ConditionFailed)
 	old.Status.Objects = nil
 	if w.target.Spec.Prune {
-		_, left, err := Left(ctx, c.Manifests, c.Finder, old, current)
+		known, left, err := Left(ctx, c.Manifests, c.Finder, old, current)
 		if err != nil {
 			return fmt.Errorf("revision %d cannot be pruned: %w", old.Spec.Number, err)
 		}
 		// The account of the revision that is active now: the old one may be gone.
-		actor, err := c.Accounts.Client(w.target.Namespace, w.target.Spec.ServiceAccountName)
+		actor, err := c.pruning(ctx, w.target, known)
+		var why *withheld
+		if errors.As(err, &why) {
+			conditions.False(v1alpha1.ConditionSuperseded, why.reason, why.message)
+			w.requeue = permissionsPause
+			return nil
+		}
 		if err != nil {
 			return err
 		}
