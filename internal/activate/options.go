@@ -33,6 +33,9 @@ type Options struct {
 	// Keep names objects that Prune and Teardown must not touch: those of the set that stays. It is called from
 	// several goroutines. Nil keeps none.
 	Keep func(ownership.ID) bool
+	// PassForbidden lets Apply go on with later phases where all that failed in one is what the account may not do: for
+	// objects that stood before, and that a stronger account made.
+	PassForbidden bool
 	// Tasks says which tasks Apply runs. The zero value runs none: then only state is applied.
 	Tasks Tasks
 }

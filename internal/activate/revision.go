@@ -37,7 +37,7 @@ func (r *revisions) apply(ctx context.Context, s *session, all []provisioner.Pha
 			r.tidy(ctx, s, block(all, i), result.Objects)
 			stands = firm(result.Objects)
 		}
-		if !stands {
+		if !stands && !(s.options.PassForbidden && onlyForbidden(done, len(phase.Objects))) {
 			break
 		}
 	}
@@ -69,6 +69,13 @@ func firm(results []ObjectResult) bool {
 		}
 	}
 	return true
+}
+
+// onlyForbidden reports whether all of a phase was tried, and nothing but permissions is in the way of what does not stand.
+func onlyForbidden(results []ObjectResult, objects int) bool {
+	return len(results) == objects && !slices.ContainsFunc(results, func(result ObjectResult) bool {
+		return result.Wait != "" || result.Err != nil && result.Err.Reason != PermissionsMissing
+	})
 }
 
 func total(all []provisioner.Phase) int {

@@ -55,6 +55,7 @@ func (c *Controller) activate(ctx context.Context, w *work) error {
 		return err
 	}
 	options := c.options(ctx, w.target, earlier)
+	options.PassForbidden = healsOnly(w.target)
 	if !is(w.target, v1alpha1.ConditionActive) {
 		options.Tasks = c.tasks(w, w.target, provisioner.Moment(w.target.Status.Moment))
 	}
@@ -209,7 +210,9 @@ func (c *Controller) healActive(ctx context.Context, w *work, target *Loaded) {
 		return
 	}
 	rest := without(loaded.Phases, target.find)
-	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, c.options(ctx, w.active, nil))
+	options := c.options(ctx, w.active, nil)
+	options.PassForbidden = healsOnly(w.active)
+	result := c.Engine.Apply(ctx, actor, owner(w.instance), rest, options)
 	c.measure(result)
 	c.health.written(w.instance.UID, result)
 }

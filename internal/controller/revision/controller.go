@@ -44,6 +44,7 @@ type Controller struct {
 	health healthBook
 	checks check.Book
 	rules  policy.Book
+	plans  plans
 }
 
 // work is what the steps of one reconcile hand to one another.

@@ -61,6 +61,7 @@ type stage struct {
 	client    client.Client
 	namespace string
 	account   string
+	installer *v1alpha1.AccountReference // of revisions that are made
 	deaf      *atomic.Bool // Secrets cannot be read
 	control   *revision.Controller
 	counters  *prometheus.Registry
@@ -186,7 +187,7 @@ func (s *stage) revisePhases(instance *v1alpha1.BundleInstance, number int64, ph
 		Spec: v1alpha1.InstanceRevisionSpec{
 			Instance: v1alpha1.InstanceReference{Name: instance.Name, UID: instance.UID}, Number: number, BundleName: "any",
 			ProvisionerClassName: s.namespace, ContentDigest: any, ConfigDigest: any, ManifestDigest: v1alpha1.Digest(manifest.DigestOf(encoded)),
-			ServiceAccountName: s.account, Adoption: v1alpha1.AdoptNever, Prune: true,
+			ServiceAccountName: s.account, Installer: s.installer, Adoption: v1alpha1.AdoptNever, Prune: true,
 		},
 	}
 	s.create(made)
@@ -200,7 +201,7 @@ func (s *stage) parse(text string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(text), &object.Object))
-	if object.GetNamespace() == "" && object.GetKind() != "CustomResourceDefinition" {
+	if object.GetNamespace() == "" && object.GetKind() != "CustomResourceDefinition" && object.GetKind() != "ClusterRole" {
 		object.SetNamespace(s.namespace)
 	}
 	return object

@@ -36,6 +36,10 @@ func wasActive(revision *v1alpha1.InstanceRevision) bool {
 	return revision.Status.ActiveAt != nil || revision.Status.HealthyAt != nil || is(revision, v1alpha1.ConditionActive)
 }
 
+// healsOnly reports whether a revision is healed by a weaker account than the one that installed it. What that account may
+// not write, or even read, is no reason to leave the rest as others changed it.
+func healsOnly(of *v1alpha1.InstanceRevision) bool { return of.Spec.Installer != nil && wasActive(of) }
+
 // withheld says why an installer may not be used, though its revision was approved. Nothing is written then.
 type withheld struct{ reason, message string }
 

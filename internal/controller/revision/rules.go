@@ -15,8 +15,6 @@ import (
 	"rukpak.io/rukpak/internal/approval"
 	"rukpak.io/rukpak/internal/approval/policy"
 	"rukpak.io/rukpak/internal/approval/policy/evidence"
-	"rukpak.io/rukpak/internal/manifest"
-	"rukpak.io/rukpak/internal/plan"
 )
 
 // ruleTime is how often rules that know the time are asked again while a
@@ -64,16 +62,12 @@ func obey(verdict policy.Verdict, in *approval.Input) {
 
 // facts gathers all that rules may ask about.
 func (c *Controller) facts(ctx context.Context, w *work, revision *v1alpha1.InstanceRevision) (*policy.Facts, error) {
-	encoded, err := manifest.Load(ctx, c.Live, revision.Namespace, revision.Name, manifest.KindPlan)
-	if err != nil {
-		return nil, fmt.Errorf("the plan of %s: %w", revision.Name, err)
-	}
-	planned, err := plan.Decode(encoded)
+	planned, err := c.plans.of(ctx, c.Live, revision)
 	if err != nil {
 		return nil, fmt.Errorf("the plan of %s: %w", revision.Name, err)
 	}
 	namespace := &corev1.Namespace{}
-	if err := c.Live.Get(ctx, client.ObjectKey{Name: revision.Namespace}, namespace); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: revision.Namespace}, namespace); err != nil {
 		return nil, err
 	}
 	in := evidence.Input{
