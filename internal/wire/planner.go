@@ -63,10 +63,16 @@ func (p *planner) Plan(ctx context.Context, of *v1alpha1.InstanceRevision, all [
 	if err != nil {
 		return nil, err
 	}
-	if err := p.keep(ctx, of, computed); err != nil {
+	encoded, err := computed.Encode()
+	if err != nil {
 		return nil, err
 	}
-	return summary(computed), nil
+	if err := p.keep(ctx, of, encoded); err != nil {
+		return nil, err
+	}
+	summed := summary(computed)
+	summed.Digest = v1alpha1.Digest(manifest.DigestOf(encoded))
+	return summed, nil
 }
 
 func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, all []v1alpha1.InstanceRevision, policy crdsafety.Policy) (*plan.Plan, error) {
@@ -137,11 +143,7 @@ func (p *planner) liveRoles(ctx context.Context, to *plan.Runtime) (err error) {
 }
 
 // keep stores the plan beside the revision, unless it is there already.
-func (p *planner) keep(ctx context.Context, of *v1alpha1.InstanceRevision, computed *plan.Plan) error {
-	encoded, err := computed.Encode()
-	if err != nil {
-		return err
-	}
+func (p *planner) keep(ctx context.Context, of *v1alpha1.InstanceRevision, encoded []byte) error {
 	if stored, err := manifest.Load(ctx, p.live, of.Namespace, of.Name, manifest.KindPlan); err == nil && bytes.Equal(stored, encoded) {
 		return nil
 	}
