@@ -17,6 +17,7 @@
 //     not begun.
 //   - In a class of mode Automatic the class approves, in one of mode Policy its rules may; a Deny still wins as long as
 //     activation has not begun. What the rules say counts as long as they say it: theirs is no Deny that is final.
+//   - An Approval that names removals is not about the revision: see JudgePrune.
 //   - Where people decide, as many different users must approve as is asked for, and an Approve does not count that is
 //     too old, by none of the groups that are asked for, or by who made the change, if the class wants two persons.
 package approval
@@ -38,9 +39,9 @@ const ClassDecision = "class"
 // RollbackDecision is the name under which a decision is recorded that a revision inherits.
 const RollbackDecision = "rollback"
 
-// maxApproves bounds the recorded approvals of one revision, such that a Deny and what decides by itself find room among
-// the 64 that a status holds.
-const maxApproves = 62
+// maxApproves bounds the recorded approvals of one revision, such that a Deny, what decides by itself and decisions about
+// removals find room among the 64 that a status holds.
+const maxApproves = 40
 
 // Outcome is what is to be done with a revision.
 type Outcome string
@@ -98,7 +99,7 @@ type Rule struct {
 // Verdict is the answer to an Input.
 type Verdict struct {
 	Outcome Outcome
-	// Decisions that count, in order: what the revision's status is to hold.
+	// Decisions that count, in order: what the revision's status is to hold beside those about removals.
 	Decisions []v1alpha1.Decision
 	// Reason and Message are those of the revision's condition Approved or Denied.
 	Reason, Message string
@@ -118,7 +119,8 @@ type Counted struct {
 
 // Judge decides.
 func Judge(in Input) Verdict {
-	j := &judge{in: in, approvals: named(in.Approvals, in.Revision.Name)}
+	in.Previous = Activating(in.Previous)
+	j := &judge{in: in, approvals: named(in.Approvals, in.Revision.Name, false)}
 	if in.Activated && approved(in.Previous) {
 		j.decided()
 	} else {
@@ -149,7 +151,10 @@ func (j *judge) decided() {
 		switch {
 		case j.recorded(approval):
 			j.count(approval)
-		case !j.mismatch(approval):
+		case j.mismatch(approval):
+		case approval.Spec.Decision == v1alpha1.DecisionApprove && j.in.People.own(approval.Spec.Approver):
+			j.refuse(approval, v1alpha1.ReasonSelfApproval, "%s", ownChange(approval.Spec.Approver, j.in.Revision.Class)) // as it was told before
+		default:
 			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "activation of revision %q began before; it was approved by %s", j.in.Revision.Name, approvers(j.in.Previous))
 		}
 	}
@@ -370,10 +375,15 @@ func (j *judge) waiting() string {
 	if j.in.Mode == v1alpha1.ApprovalByPolicy && j.in.Rule != nil {
 		text += "; " + j.in.Rule.told()
 	}
-	if people.TwoPersons && len(people.ChangedBy) > 0 {
-		text += fmt.Sprintf("; not by who changed the instance: %s", strings.Join(people.ChangedBy, ", "))
+	return text + j.notBy() + people.unenforced()
+}
+
+// notBy says whose approvals do not count.
+func (j *judge) notBy() string {
+	if people := j.in.People; people.TwoPersons && len(people.ChangedBy) > 0 {
+		return fmt.Sprintf("; not by who changed the instance: %s", strings.Join(people.ChangedBy, ", "))
 	}
-	return text + people.unenforced()
+	return ""
 }
 
 func automatic(made v1alpha1.Decision) bool {

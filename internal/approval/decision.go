@@ -10,11 +10,11 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 )
 
-// named returns the approvals that name a revision, oldest first, those of the same second by name.
-func named(all []v1alpha1.Approval, revision string) []v1alpha1.Approval {
+// named returns the approvals that name a revision, or removals of it, oldest first, those of the same second by name.
+func named(all []v1alpha1.Approval, revision string, removals bool) []v1alpha1.Approval {
 	var out []v1alpha1.Approval
 	for _, approval := range all {
-		if approval.Spec.Revision == revision {
+		if approval.Spec.Revision == revision && (approval.Spec.Prune != "") == removals {
 			out = append(out, approval)
 		}
 	}
@@ -29,6 +29,7 @@ func decision(approval v1alpha1.Approval) v1alpha1.Decision {
 		Approval: approval.Name,
 		Approver: approval.Spec.Approver,
 		Decision: approval.Spec.Decision,
+		Prune:    approval.Spec.Prune,
 		Groups:   approval.Spec.Groups,
 		Message:  approval.Spec.Message,
 		Time:     approval.CreationTimestamp,
@@ -37,7 +38,7 @@ func decision(approval v1alpha1.Approval) v1alpha1.Decision {
 
 // same compares what identifies a decision; times that differ only in how they are written are the same.
 func same(a, b v1alpha1.Decision) bool {
-	return a.Approval == b.Approval && a.Approver == b.Approver && a.Decision == b.Decision && a.Time.Equal(&b.Time)
+	return a.Approval == b.Approval && a.Approver == b.Approver && a.Decision == b.Decision && a.Prune == b.Prune && a.Time.Equal(&b.Time)
 }
 
 // withdrawn is an Approve that is on its way out. A Deny cannot be withdrawn.
@@ -64,10 +65,10 @@ func denied(decisions []v1alpha1.Decision) *v1alpha1.Decision {
 
 // Allow tells whether the recorded decisions of a revision whose activation has begun allow it to be active. Before,
 // there may be fewer of them than are asked for.
-func Allow(decisions []v1alpha1.Decision) bool { return approved(decisions) }
+func Allow(decisions []v1alpha1.Decision) bool { return approved(Activating(decisions)) }
 
-// Approvers names who approved, in order, each once; no more than five.
-func Approvers(decisions []v1alpha1.Decision) string { return approvers(decisions) }
+// Approvers names who approved the revision, in order, each once; no more than five.
+func Approvers(decisions []v1alpha1.Decision) string { return approvers(Activating(decisions)) }
 
 // By says who made a decision: a "user", a "class" by itself, or a "rollback" that inherits it. Approvals that happen to
 // have such names are of users.
@@ -90,17 +91,17 @@ func approved(decisions []v1alpha1.Decision) bool {
 // approvers names who approved, in order, each once; no more than five.
 func approvers(decisions []v1alpha1.Decision) string {
 	const most = 5
-	names := Names(decisions)
+	names := names(decisions, anybody)
 	if len(names) > most {
 		names = append(names[:most], "others")
 	}
 	return strings.Join(names, ", ")
 }
 
-// Names are those who approved, in order, each once: users, and what stands for one.
-func Names(decisions []v1alpha1.Decision) []string {
-	return names(decisions, func(v1alpha1.Decision) bool { return true })
-}
+// Names are those who approved the revision, in order, each once: users, and what stands for one.
+func Names(decisions []v1alpha1.Decision) []string { return names(Activating(decisions), anybody) }
+
+func anybody(v1alpha1.Decision) bool { return true }
 
 // users who approved, in order, each once.
 func users(decisions []v1alpha1.Decision) []string {

@@ -31,14 +31,21 @@ type People struct {
 func (p People) refused(approval v1alpha1.Approval, class string, now metav1.Time) (reason, message string) {
 	spec := approval.Spec
 	switch {
-	case p.TwoPersons && slices.Contains(p.ChangedBy, spec.Approver):
-		return v1alpha1.ReasonSelfApproval, fmt.Sprintf("%q changed the instance, and class %q allows nobody to approve an own change: another user must", spec.Approver, class)
+	case p.own(spec.Approver):
+		return v1alpha1.ReasonSelfApproval, ownChange(spec.Approver, class)
 	case p.expired(approval.CreationTimestamp, now):
 		return v1alpha1.ReasonExpired, fmt.Sprintf("it is older than the %s after which approvals for class %q expire: approve again", p.ExpireAfter, class)
 	case len(p.Groups) > 0 && !intersect(p.Groups, spec.Groups):
 		return v1alpha1.ReasonGroupMissing, fmt.Sprintf("it must be by a member of %s, and name that group in spec.groups", anyOf(p.Groups))
 	}
 	return "", ""
+}
+
+// own reports whether the change is a user's own, where that matters.
+func (p People) own(user string) bool { return p.TwoPersons && slices.Contains(p.ChangedBy, user) }
+
+func ownChange(user, class string) string {
+	return fmt.Sprintf("%q changed the instance, and class %q allows nobody to approve an own change: another user must", user, class)
 }
 
 func (p People) expired(made, now metav1.Time) bool {
