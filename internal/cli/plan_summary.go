@@ -20,7 +20,8 @@ func summaryText(revision *v1alpha1.InstanceRevision, painter paint.Painter) str
 	of := revision.Status.Plan
 	out.WriteString(planHead(revision, painter))
 	writeRuntime(&out, plan.RuntimeLinesIn(of), painter)
-	writeList(&out, painter.Bad("To install it, the service account lacks:"), of.MissingPermissions)
+	writeList(&out, painter.Bad(plan.LackingTitle(of.Installer)), of.MissingPermissions)
+	writeList(&out, painter.Busy(plan.HealingTitle), of.MissingForHealing)
 	for _, change := range of.Changes {
 		fmt.Fprintln(&out, changeLine(change, painter))
 	}
@@ -63,8 +64,8 @@ func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) strin
 		what = fmt.Sprintf(", back to revision %d", *of)
 	}
 	if at := revision.Status.ActivatedAt; at != nil {
-		return fmt.Sprintf("%s%s %s; this was its plan, as service account %s (%s):", painter.Bold(revision.Name), what,
-			sinceText(revision, at.UTC().Format("2006-01-02 15:04:05 UTC")), revision.Spec.ServiceAccountName, strings.NewReplacer(" is active yet", " was active before", " is active", " was active").Replace(against))
+		return fmt.Sprintf("%s%s %s; this was its plan, %s (%s):", painter.Bold(revision.Name), what,
+			sinceText(revision, at.UTC().Format("2006-01-02 15:04:05 UTC")), actorText(revision), strings.NewReplacer(" is active yet", " was active before", " is active", " was active").Replace(against))
 	}
 	return fmt.Sprintf("%s%s, as service account %s (%s):", painter.Bold(revision.Name), what, revision.Spec.ServiceAccountName, against)
 }

@@ -53,6 +53,10 @@ type Input struct {
 	Runtime *Runtime
 	// Reviewer may be nil; then Missing stays empty.
 	Reviewer Reviewer
+	// Weaker is the service account of the instance, where Client acts as another one, the installer. Nil where it does not.
+	Weaker Weaker
+	// Installer names that other one for people, as "namespace/name".
+	Installer string
 	// Parallelism is how many objects are looked at side by side; 0 means 16.
 	Parallelism int
 }
@@ -61,7 +65,7 @@ type Input struct {
 // is none, since the API server cannot be reached, or ctx ended.
 func Compute(ctx context.Context, in Input) (*Plan, error) {
 	everything := manifest.Set{Phases: in.Phases}.Objects()
-	needed := activate.Needed(in.Phases, in.Moment)
+	needed, healing := activate.Needed(in.Phases, in.Moment), activate.Needed(in.Phases, "")
 	in.Phases = activate.At(in.Phases, in.Moment)
 	all := manifest.Set{Phases: in.Phases}.Objects()
 	c := &computation{
@@ -101,6 +105,12 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 			return nil, fmt.Errorf("what the service account may do: %w", err)
 		}
 	}
+	if in.Weaker != nil {
+		plan.Installer = in.Installer
+		if plan.MissingForHealing, err = in.Weaker.Lacks(ctx, healing, nil); err != nil {
+			return nil, fmt.Errorf("what the service account may heal: %w", err)
+		}
+	}
 	plan.finish()
 	return plan, nil
 }
@@ -112,6 +122,7 @@ type computation struct {
 	bringing bringing
 	desired  map[ownership.ID]bool // of the revision
 	upgrades upgrades
+	views    views
 }
 
 // objects previews all objects of the revision, in their order.
@@ -176,10 +187,13 @@ func (c *computation) object(ctx context.Context, object *unstructured.Unstructu
 		if change.Action != Conflict {
 			change.Action = Run
 		}
-		return change, nil
+		return change, c.conceal(ctx, &change, preview, object)
 	}
 	c.compare(&change, preview)
-	return change, c.upgrade(ctx, &change, preview, object)
+	if err := c.upgrade(ctx, &change, preview, object); err != nil {
+		return change, err
+	}
+	return change, c.conceal(ctx, &change, preview, object)
 }
 
 // compare tells the fields that differ: by what a dry run answered, or else by what the manifest says.

@@ -44,6 +44,9 @@ func (c *computation) upgrade(ctx context.Context, change *Change, preview activ
 	if err != nil || len(findings) == 0 {
 		return err
 	}
+	if err := c.concealFindings(ctx, preview.Live, findings); err != nil {
+		return err
+	}
 	c.upgrades.mutex.Lock()
 	c.upgrades.findings = append(c.upgrades.findings, findings...)
 	c.upgrades.mutex.Unlock()

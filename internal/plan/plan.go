@@ -23,6 +23,11 @@ type Plan struct {
 	Counts  Counts   `json:"counts"`
 	// Missing is what the service account lacks, a line for each resource and namespace, sorted.
 	Missing []string `json:"missing,omitempty"`
+	// Installer is the account as which it would be activated, as "namespace/name", if that is not the service account.
+	// Then Missing is what the installer lacks.
+	Installer string `json:"installer,omitempty"`
+	// MissingForHealing is what the service account lacks to heal and remove what the installer makes. It blocks nothing.
+	MissingForHealing []string `json:"missingForHealing,omitempty"`
 	// Permissions are what the content may do at runtime. Nil in plans of managers that did not compute them.
 	Permissions *Permissions `json:"permissions,omitempty"`
 	// CRDs is what definitions that are live would break by changing, sorted.

@@ -40,7 +40,10 @@ func (c *computation) removals(ctx context.Context, dropped []provisioner.Phase)
 			changes = append(changes, c.removal(one))
 		}
 	}
-	return changes, c.judgeDefinitions(ctx, changes, dropped)
+	if err := c.judgeDefinitions(ctx, changes, dropped); err != nil {
+		return nil, err
+	}
+	return changes, c.concealRemovals(ctx, changes)
 }
 
 func (c *computation) removal(result activate.ObjectResult) Change {
@@ -86,7 +89,13 @@ func (c *computation) judgeDefinitions(ctx context.Context, changes []Change, dr
 			change.Action, change.Note = Remove, "after all its custom resources"
 			continue
 		}
-		change.Note += ", such as " + stays
+		listed, err := c.may(ctx, "list", newDefinition(definitionIn(dropped, change.Name)).kind, "", "")
+		if err != nil {
+			return err
+		}
+		if listed {
+			change.Note += ", such as " + stays
+		}
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func Render(w io.Writer, p *Plan, options RenderOptions) error {
 	}
 	r := &renderer{options: options, width: max(options.Width, 40)}
 	r.runtime(p.RuntimeLines())
-	r.section(bad, "To install it, the service account lacks:", p.Missing)
+	r.section(bad, LackingTitle(p.Installer), p.Missing)
+	r.section(busy, HealingTitle, p.MissingForHealing)
 	for _, change := range p.Changes {
 		r.change(change)
 	}

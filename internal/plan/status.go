@@ -18,6 +18,17 @@ func CountsIn(summary *v1alpha1.PlanSummary) Counts {
 	}
 }
 
+// LackingTitle stands above what an account lacks to install a revision: the service account, or the installer if there is one.
+func LackingTitle(installer string) string {
+	if installer == "" {
+		return "To install it, the service account lacks:"
+	}
+	return "To install it, the installer " + installer + " lacks:"
+}
+
+// HealingTitle stands above what the service account lacks for what an installer makes.
+const HealingTitle = "To heal and remove it, the service account lacks (this blocks nothing):"
+
 // Blocked says why a revision must not be activated, though it is approved: what a new definition would break. It is ""
 // where nothing blocks it.
 func Blocked(summary *v1alpha1.PlanSummary) string {

@@ -105,12 +105,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 	if err := p.liveRoles(ctx, runtime); err != nil {
 		return nil, err
 	}
-	actor, err := p.accounts.Client(of.Namespace, of.Spec.ServiceAccountName)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Compute(ctx, plan.Input{
-		Client:   actor,
+	in := plan.Input{
 		Engine:   p.engine,
 		Owner:    ownership.Owner{UID: of.Spec.Instance.UID, Namespace: of.Namespace, Name: of.Spec.Instance.Name},
 		Phases:   loaded.Phases,
@@ -120,8 +115,28 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Prune:    of.Spec.Prune,
 		CRDs:     policy,
 		Runtime:  runtime,
-		Reviewer: plan.Account{Reviewer: p.reviewer, Mapper: p.mapper, Namespace: of.Namespace, Name: of.Spec.ServiceAccountName},
-	})
+	}
+	if err := p.actAs(ctx, of, &in); err != nil {
+		return nil, err
+	}
+	return plan.Compute(ctx, in)
+}
+
+// actAs has a plan made as the account that would activate the revision.
+func (p *planner) actAs(ctx context.Context, of *v1alpha1.InstanceRevision, in *plan.Input) error {
+	own := plan.Account{Reviewer: p.reviewer, Mapper: p.mapper, Namespace: of.Namespace, Name: of.Spec.ServiceAccountName}
+	acting := own
+	installer, err := revision.Installer(ctx, p.live, of)
+	if err != nil {
+		return err
+	}
+	if installer != nil {
+		acting.Namespace, acting.Name = installer.Namespace, installer.Name
+		in.Weaker, in.Installer = own, installer.Namespace+"/"+installer.Name
+	}
+	in.Reviewer = acting
+	in.Client, err = p.accounts.Client(acting.Namespace, acting.Name)
+	return err
 }
 
 // activeObjects are those of the revision that is active. Where its manifests are lost, nobody can tell what it may do.
@@ -163,6 +178,8 @@ func summary(of *plan.Plan) *v1alpha1.PlanSummary {
 	s.Permissions = permissionsOf(s, of.Permissions, &room)
 	s.Problems = cut(s, of.ProblemLines(), maxProblems, maxLine, &room)
 	s.MissingPermissions = cut(s, of.Missing, maxMissing, maxLine, &room)
+	s.Installer = of.Installer
+	s.MissingForHealing = cut(s, of.MissingForHealing, maxMissing, maxLine, &room)
 	for _, change := range of.Changes {
 		if change.Action == plan.Unchanged {
 			continue

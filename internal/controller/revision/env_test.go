@@ -62,7 +62,7 @@ type stage struct {
 	namespace string
 	account   string
 	installer *v1alpha1.AccountReference // of revisions that are made
-	deaf      *atomic.Bool // Secrets cannot be read
+	deaf      *atomic.Bool               // Secrets cannot be read
 	control   *revision.Controller
 	counters  *prometheus.Registry
 	watcher   *watch.Watcher

@@ -48,13 +48,13 @@ func (w *withheld) Error() string { return w.message }
 // installing gives the account that applies the objects of a revision which was never active, and prunes what older ones
 // left: the installer that the revision pinned when it was made and that its approvers saw, if the class still names it.
 // The class as it is now is asked each time, so that an installer is out of use as soon as it is taken from the class.
-func (c *Controller) installing(ctx context.Context, of *v1alpha1.InstanceRevision) (account, error) {
+func installing(ctx context.Context, live client.Reader, of *v1alpha1.InstanceRevision) (account, error) {
 	pinned := of.Spec.Installer
 	if pinned == nil {
 		return accountOf(of), nil
 	}
 	class := &v1alpha1.ProvisionerClass{}
-	err := c.Live.Get(ctx, types.NamespacedName{Name: of.Spec.ProvisionerClassName}, class) // a cache may lag behind who takes it away
+	err := live.Get(ctx, types.NamespacedName{Name: of.Spec.ProvisionerClassName}, class) // a cache may lag behind who takes it away
 	if client.IgnoreNotFound(err) != nil {
 		return account{}, err
 	}
@@ -68,7 +68,7 @@ func (c *Controller) installing(ctx context.Context, of *v1alpha1.InstanceRevisi
 		return account{}, &withheld{v1alpha1.ReasonInstallerIsAccount, fmt.Sprintf(
 			"nothing is written: ServiceAccount %s/%s is the installer of ProvisionerClass %q and may not be an instance's own account too", use.namespace, use.name, class.Name)}
 	}
-	err = identity.Exists(ctx, c.Live, use.namespace, use.name)
+	err = identity.Exists(ctx, live, use.namespace, use.name)
 	var missing *identity.MissingServiceAccountError
 	if errors.As(err, &missing) {
 		return account{}, &withheld{v1alpha1.ReasonMissingServiceAccount, fmt.Sprintf(
@@ -89,17 +89,17 @@ func namesNow(err error, class *v1alpha1.ProvisionerClass) string {
 }
 
 // applying gives the account that applies the objects of the target: the installer until it is active, and never again.
-func (c *Controller) applying(ctx context.Context, of *v1alpha1.InstanceRevision) (account, error) {
+func applying(ctx context.Context, live client.Reader, of *v1alpha1.InstanceRevision) (account, error) {
 	if wasActive(of) {
 		return accountOf(of), nil
 	}
-	return c.installing(ctx, of)
+	return installing(ctx, live, of)
 }
 
 // mayWrite finds the account that applies the target. If there is none now, it says so on the target, and what is active
 // is still healed.
 func (c *Controller) mayWrite(ctx context.Context, w *work, loaded *Loaded) (client.Client, account, error) {
-	use, err := c.applying(ctx, w.target)
+	use, err := applying(ctx, c.Live, w.target)
 	var why *withheld
 	if errors.As(err, &why) {
 		conditionsOf(w.target).False(v1alpha1.ConditionActive, why.reason, why.message)
@@ -121,17 +121,19 @@ func (c *Controller) pruning(ctx context.Context, of *v1alpha1.InstanceRevision,
 	use := accountOf(of)
 	if known != nil {
 		var err error
-		if use, err = c.installing(ctx, of); err != nil {
+		if use, err = installing(ctx, c.Live, of); err != nil {
 			return nil, err
 		}
 	}
 	return c.Accounts.Client(use.namespace, use.name)
 }
 
-// Installer is who would activate a revision instead of its service account, for its plan; nil if that does.
-func Installer(of *v1alpha1.InstanceRevision) *v1alpha1.AccountReference {
-	if wasActive(of) {
-		return nil
+// Installer is who would activate a revision now, if that is not its service account: nil then. An error says why an
+// installer may not be used: then a plan has no business to act as it either.
+func Installer(ctx context.Context, live client.Reader, of *v1alpha1.InstanceRevision) (*v1alpha1.AccountReference, error) {
+	use, err := applying(ctx, live, of)
+	if err != nil || use == accountOf(of) {
+		return nil, err
 	}
-	return of.Spec.Installer
+	return &v1alpha1.AccountReference{Namespace: use.namespace, Name: use.name}, nil
 }
