@@ -67,7 +67,15 @@ func planTitle(revision *v1alpha1.InstanceRevision, painter paint.Painter) strin
 		return fmt.Sprintf("%s%s %s; this was its plan, %s (%s):", painter.Bold(revision.Name), what,
 			sinceText(revision, at.UTC().Format("2006-01-02 15:04:05 UTC")), actorText(revision), strings.NewReplacer(" is active yet", " was active before", " is active", " was active").Replace(against))
 	}
-	return fmt.Sprintf("%s%s, as service account %s (%s):", painter.Bold(revision.Name), what, revision.Spec.ServiceAccountName, against)
+	return fmt.Sprintf("%s%s, %s (%s):", painter.Bold(revision.Name), what, actorText(revision), against)
+}
+
+// actorText says as whom a revision is activated and healed.
+func actorText(revision *v1alpha1.InstanceRevision) string {
+	if by := revision.Spec.Installer; by != nil {
+		return fmt.Sprintf("activated as %s/%s, healed as %s", by.Namespace, by.Name, revision.Spec.ServiceAccountName)
+	}
+	return "as service account " + revision.Spec.ServiceAccountName
 }
 
 // sinceText says what became of a revision that has been activated.
