@@ -4,6 +4,7 @@ package activate
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/provisioner"
@@ -36,6 +37,8 @@ type Options struct {
 	// PassForbidden lets Apply go on with later phases where all that failed in one is what the account may not do: for
 	// objects that stood before, and that a stronger account made.
 	PassForbidden bool
+	// UIDs has the UID of objects that Prune and Teardown may only delete if they are still that one.
+	UIDs map[ownership.ID]types.UID
 	// Tasks says which tasks Apply runs. The zero value runs none: then only state is applied.
 	Tasks Tasks
 }

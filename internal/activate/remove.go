@@ -79,7 +79,11 @@ func (o *objects) take(ctx context.Context, s *session, id ownership.ID, object 
 	if err != nil {
 		return ObjectResult{}, err
 	}
-	if why := reasonToKeep(s, id, live); why != "" {
+	why := KeptFrom(s.owner, id, live)
+	if uid, exact := s.options.UIDs[id]; exact && why == "" && uid != live.GetUID() {
+		why = "it is another object of that name than the one that was to be deleted"
+	}
+	if why != "" {
 		return ObjectResult{ID: id, Action: Kept, Note: why}, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
@@ -117,17 +121,17 @@ func (s *session) look(ctx context.Context, object *unstructured.Unstructured) (
 	return s.peek(ctx, object)
 }
 
-// reasonToKeep says in words why a live object stays, "" if it does not.
-func reasonToKeep(s *session, id ownership.ID, live client.Object) string {
+// KeptFrom says in words why an owner may not delete a live object, of which the metadata suffices; "" if it may.
+func KeptFrom(by ownership.Owner, id ownership.ID, live client.Object) string {
 	holder, held := ownership.OwnerOf(live)
 	switch {
 	case !held:
 		return "it carries no mark of an instance any more"
-	case holder.UID != s.owner.UID:
+	case holder.UID != by.UID:
 		return fmt.Sprintf("it belongs to BundleInstance %s now", holder)
 	case strings.EqualFold(live.GetAnnotations()[AnnotationPrune], "disabled"):
 		return fmt.Sprintf("it is annotated %s: %s", AnnotationPrune, "disabled")
-	case id.GroupKind() == schema.GroupKind{Kind: "Namespace"} && id.Name == s.owner.Namespace:
+	case id.GroupKind() == schema.GroupKind{Kind: "Namespace"} && id.Name == by.Namespace:
 		return "the instance itself is in this namespace"
 	default:
 		return ""
@@ -188,4 +192,9 @@ func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, bool) 
 		}
 	}
 	return definedKind(crd).WithVersion(found), found != ""
+}
+
+// HoldsOthers reports whether an object of a kind holds what is not its own, and takes it along when it is deleted.
+func HoldsOthers(kind schema.GroupKind) bool {
+	return kind == crdKind || kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Kind: "PersistentVolumeClaim"}
 }

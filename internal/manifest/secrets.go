@@ -23,9 +23,10 @@ type Kind string
 const (
 	KindManifest Kind = "manifest" // the encoded Set, which never changes
 	KindPlan     Kind = "plan"     // the encoded plan, which is replaced when it is computed again
+	KindRemovals Kind = "removals" // what waits for an approval to be deleted, which is replaced when that changes
 )
 
-// What is on each Secret. The type is "rukpak.io/manifest" or "rukpak.io/plan".
+// What is on each Secret. The type is "rukpak.io/manifest", "rukpak.io/plan" or "rukpak.io/removals".
 const (
 	LabelRevision    = "rukpak.io/revision" // name of the revision
 	AnnotationParts  = "rukpak.io/parts"    // number of Secrets that belong together

@@ -55,6 +55,8 @@ type work struct {
 	newest    *v1alpha1.InstanceRevision
 	target    *v1alpha1.InstanceRevision // what is activated or healed
 	active    *v1alpha1.InstanceRevision // what was active when this began
+	approvals []v1alpha1.Approval        // of the namespace
+	held      []held                     // what older revisions left and that waits for an approval of its own
 	waits     *wait                      // why the newest is not activated yet, though it may be
 	requeue   time.Duration
 	retry     error
@@ -105,6 +107,7 @@ func (c *Controller) advance(ctx context.Context, w *work) error {
 		c.activate,
 		c.prune,
 		c.judgeHealth,
+		c.lookUnwatched,
 		c.checkDeadline,
 	}
 	for _, step := range steps {

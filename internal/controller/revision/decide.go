@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 	if err := c.Client.List(ctx, &list, client.InNamespace(w.instance.Namespace)); err != nil {
 		return err
 	}
+	w.approvals = list.Items
 	for _, revision := range w.revisions {
 		class, err := c.class(ctx, revision.Spec.ProvisionerClassName)
 		if err != nil {
@@ -30,12 +32,7 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 		}
 		made, why := inherited(revision, w.revisions)
 		in := approval.Input{
-			Revision: approval.Revision{
-				Name:           revision.Name,
-				ManifestDigest: revision.Spec.ManifestDigest,
-				Class:          revision.Spec.ProvisionerClassName,
-				Created:        revision.CreationTimestamp,
-			},
+			Revision:   subject(revision),
 			Mode:       class.Spec.Approval.Mode,
 			People:     people(class.Spec.Approval, revision),
 			Inherited:  made,
@@ -65,6 +62,13 @@ func (c *Controller) decide(ctx context.Context, w *work) error {
 	return nil
 }
 
+// subject is what an Approval of a revision has to name.
+func subject(of *v1alpha1.InstanceRevision) approval.Revision {
+	return approval.Revision{
+		Name: of.Name, ManifestDigest: of.Spec.ManifestDigest, Class: of.Spec.ProvisionerClassName, Created: of.CreationTimestamp,
+	}
+}
+
 // class as it is now. One that is gone approves nothing by itself.
 func (c *Controller) class(ctx context.Context, name string) (*v1alpha1.ProvisionerClass, error) {
 	found := &v1alpha1.ProvisionerClass{}
@@ -91,7 +95,7 @@ func people(policy v1alpha1.ApprovalPolicy, revision *v1alpha1.InstanceRevision)
 // apply writes the verdict into the revision's status.
 func (c *Controller) apply(revision *v1alpha1.InstanceRevision, verdict approval.Verdict) {
 	conditions := conditionsOf(revision)
-	revision.Status.Decisions = verdict.Decisions
+	revision.Status.Decisions = slices.Concat(verdict.Decisions, approval.Pruning(revision.Status.Decisions))
 	if verdict.Outcome != approval.Denied {
 		conditions.Remove(v1alpha1.ConditionDenied) // the rules of a class may say something else by now
 	}

@@ -22,6 +22,7 @@ var told = []struct{ condition, kind, action string }{
 	{v1alpha1.ConditionHealthy, corev1.EventTypeNormal, "Judge"},
 	{v1alpha1.ConditionSuperseded, corev1.EventTypeNormal, "Supersede"},
 	{v1alpha1.ConditionFailed, corev1.EventTypeWarning, "Activate"},
+	{v1alpha1.ConditionPruneApproved, corev1.EventTypeNormal, "Prune"},
 }
 
 // tell makes Events of what changed on a revision, and counts it.
@@ -60,7 +61,11 @@ func (c *Controller) tellDecision(after *v1alpha1.InstanceRevision, made v1alpha
 	if made.Decision == v1alpha1.DecisionDeny {
 		kind, what = corev1.EventTypeWarning, "denied"
 	}
-	text := fmt.Sprintf("%s %s manifest digest %s by Approval %s", made.Approver, what, after.Spec.ManifestDigest, made.Approval)
+	about := "manifest digest " + string(after.Spec.ManifestDigest)
+	if made.Prune != "" {
+		about = "the deletion of removals " + string(made.Prune)
+	}
+	text := fmt.Sprintf("%s %s %s by Approval %s", made.Approver, what, about, made.Approval)
 	if made.Message != "" {
 		text += ": " + made.Message
 	}
@@ -81,6 +86,9 @@ func (c *Controller) count(before, after *v1alpha1.InstanceRevision) {
 	}
 }
 
+// pruneSuffix tells a revision of which removals wait from one that waits itself.
+const pruneSuffix = " prune"
+
 // countWaiting keeps the gauge of revisions that wait for approval.
 func (c *Controller) countWaiting(w *work) {
 	for _, revision := range w.revisions {
@@ -89,6 +97,11 @@ func (c *Controller) countWaiting(w *work) {
 			c.Metrics.Waiting(name, revision.Spec.ProvisionerClassName)
 		} else {
 			c.Metrics.NotWaiting(name)
+		}
+		if waitsToPrune(revision) {
+			c.Metrics.Waiting(name+pruneSuffix, revision.Spec.ProvisionerClassName)
+		} else {
+			c.Metrics.NotWaiting(name + pruneSuffix)
 		}
 	}
 }

@@ -37,7 +37,9 @@ func (c *Controller) Register(mgr ctrl.Manager, watcher *watch.Watcher) error {
 
 // deleted notes that nobody waits for a revision any more. Its instance may be gone with it, so no reconcile will.
 func (c *Controller) deleted(event event.DeleteEvent) bool {
-	c.Metrics.NotWaiting(event.Object.GetNamespace() + "/" + event.Object.GetName())
+	name := event.Object.GetNamespace() + "/" + event.Object.GetName()
+	c.Metrics.NotWaiting(name)
+	c.Metrics.NotWaiting(name + pruneSuffix)
 	return true
 }
 
