@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 type createClassVerb struct {
 	creation
 	provisioner, approval, reclaim, account string
+	installer                               string
 	namespaces, parameters                  string
 	isDefault                               bool
 }
@@ -38,7 +40,10 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 
   # Without approval, only in namespaces labelled stage=dev, as the service account "installer" of each
   rukpak create class dev --provisioner plain.rukpak.io --approval Automatic \
-    --namespaces stage=dev --default-service-account installer`,
+    --namespaces stage=dev --default-service-account installer
+
+  # What is approved is activated as a stronger account than the one that heals it
+  rukpak create class strong --provisioner plain.rukpak.io --installer rukpak-installers/strong`,
 		Args: onlyName("class"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := v.checkFlags(cmd); err != nil {
@@ -53,6 +58,7 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 	flags.StringVar(&v.approval, "approval", string(v1alpha1.ApprovalManual), "Who approves: Manual (a person or a controller) or Automatic (nobody)")
 	flags.StringVar(&v.reclaim, "reclaim", string(v1alpha1.ReclaimDelete), "What becomes of active objects when their instance is deleted: Delete or Retain")
 	flags.StringVar(&v.account, "default-service-account", "", "Service account, in the instance's namespace, of instances that name none")
+	flags.StringVar(&v.installer, "installer", "", "Stronger service account, as NAMESPACE/NAME, that activates approved revisions and does nothing else")
 	flags.StringVar(&v.namespaces, "namespaces", "", "Label selector of the namespaces that may use the class; all if not set")
 	flags.StringVar(&v.parameters, "parameters", "", "YAML or JSON file with parameters for the provisioner")
 	flags.BoolVar(&v.isDefault, "default", false, "Use this class where a bundle names none")
@@ -69,7 +75,24 @@ func (v *createClassVerb) checkFlags(cmd *cobra.Command) error {
 	if err := oneOf(cmd, "reclaim", v.reclaim, string(v1alpha1.ReclaimDelete), string(v1alpha1.ReclaimRetain)); err != nil {
 		return err
 	}
+	if err := v.checkInstaller(cmd); err != nil {
+		return err
+	}
 	return v.check(cmd)
+}
+
+func (v *createClassVerb) checkInstaller(cmd *cobra.Command) error {
+	if v.installer == "" {
+		return nil
+	}
+	namespace, account, both := strings.Cut(v.installer, "/")
+	if !both || namespace == "" || account == "" || strings.Contains(account, "/") {
+		return usagef(cmd, "--installer %s: it is NAMESPACE/NAME of a service account", v.installer)
+	}
+	if v.approval == string(v1alpha1.ApprovalAutomatic) {
+		return usagef(cmd, "--installer needs --approval %s: with %s, everybody who may use the class could do what the installer may", v1alpha1.ApprovalManual, v1alpha1.ApprovalAutomatic)
+	}
+	return nil
 }
 
 func (v *createClassVerb) run(ctx context.Context, name string) error {
@@ -98,6 +121,13 @@ func (v *createClassVerb) class(name string) (*v1alpha1.ProvisionerClass, error)
 	}
 	if v.account != "" {
 		class.Spec.Identity = &v1alpha1.ClassIdentity{DefaultServiceAccount: v.account}
+	}
+	if v.installer != "" {
+		if class.Spec.Identity == nil {
+			class.Spec.Identity = &v1alpha1.ClassIdentity{}
+		}
+		namespace, account, _ := strings.Cut(v.installer, "/") // as checkFlags has it
+		class.Spec.Identity.Installer = &v1alpha1.AccountReference{Namespace: namespace, Name: account}
 	}
 	if v.namespaces != "" {
 		selector, err := metav1.ParseToLabelSelector(v.namespaces)

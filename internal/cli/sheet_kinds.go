@@ -99,6 +99,7 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 		"Bundle", spec.BundleName,
 		"Class", spec.ProvisionerClassName,
 		"Service account", spec.ServiceAccountName,
+		"Activated as", installerText(spec),
 		"Manifests", string(spec.ManifestDigest),
 		"Content", string(spec.ContentDigest),
 		"Configuration", string(spec.ConfigDigest),
@@ -110,6 +111,14 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 	)
 	d.list("Comes out differently each time", status.Varies)
 	d.conditions(status.Conditions)
+}
+
+// installerText says who activates a revision, if its service account does not.
+func installerText(spec v1alpha1.InstanceRevisionSpec) string {
+	if spec.Installer == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s, healed as %s", spec.Installer.Namespace, spec.Installer.Name, spec.ServiceAccountName)
 }
 
 // provisionalText says that a revision may be rendered anew.
@@ -186,9 +195,12 @@ func (d *sheet) conflicts(held *v1alpha1.BundleContent) {
 }
 
 func (d *sheet) class(class *v1alpha1.ProvisionerClass) {
-	account, namespaces, parameters := "", "all", ""
-	if class.Spec.Identity != nil {
-		account = class.Spec.Identity.DefaultServiceAccount
+	account, installer, namespaces, parameters := "", "", "all", ""
+	if identity := class.Spec.Identity; identity != nil {
+		account = identity.DefaultServiceAccount
+		if by := identity.Installer; by != nil {
+			installer = by.Namespace + "/" + by.Name + ", for what is approved"
+		}
 	}
 	if class.Spec.AllowedNamespaces != nil {
 		namespaces = metav1.FormatLabelSelector(class.Spec.AllowedNamespaces)
@@ -208,6 +220,7 @@ func (d *sheet) class(class *v1alpha1.ProvisionerClass) {
 		"Approval", string(class.Spec.Approval.Mode),
 		"Default", isDefault,
 		"Default service account", account,
+		"Installer", installer,
 		"Namespaces", namespaces,
 		"Reclaim", string(class.Spec.ReclaimPolicy),
 		"Created", d.created(class.CreationTimestamp),
