@@ -12,6 +12,10 @@ const (
 	LabelInstance = "rukpak.io/instance"
 	// LabelRevision on Secrets names the InstanceRevision whose data they hold.
 	LabelRevision = "rukpak.io/revision"
+	// AnnotationKinds on a BundleInstance has the kinds that its revisions have
+	// brought, as "Kind.group", sorted, with commas: its objects are looked for by
+	// them should its revisions be gone with the manifests.
+	AnnotationKinds = "rukpak.io/kinds"
 )
 
 // InstanceRevisionSpec is one rendered state of an instance. It never changes.
@@ -146,10 +150,25 @@ type InstanceRevisionStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Decisions []Decision `json:"decisions,omitempty"`
 
+	// notices are what the receivers that the class names in approval.notify
+	// were told.
+	// +optional
+	// +listType=map
+	// +listMapKey=receiver
+	// +kubebuilder:validation:MaxItems=8
+	Notices []ReceiverNotice `json:"notices,omitempty"`
+
 	// activatedAt is when objects were first written for this revision. It is
 	// set before the first write, so that what it wrote is never forgotten.
 	// +optional
 	ActivatedAt *metav1.Time `json:"activatedAt,omitempty"`
+
+	// kinds are those of its objects, as "Kind.group", sorted. They are set with
+	// activatedAt, so that its objects are found should its manifests be lost.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Kinds []string `json:"kinds,omitempty"`
 
 	// moment is that of the tasks that run when this revision is activated:
 	// Install, Upgrade or Rollback. It is set with activatedAt.
