@@ -53,6 +53,10 @@ const (
 	// until an Approval names them, or for good, since one denied that. It is
 	// True when they were approved, and absent where there are none.
 	ConditionPruneApproved = "PruneApproved"
+	// ConditionUnwatched is True while objects of a revision are of kinds that
+	// the manager may not watch: changes by others are found within a minute,
+	// not at once. It is absent otherwise.
+	ConditionUnwatched = "Unwatched"
 	// ConditionNotified is True when everybody that the class wants to be told
 	// of the revision's state has been. It is absent where nobody is to be told.
 	ConditionNotified = "Notified"
@@ -138,6 +142,7 @@ const (
 	ReasonDependencyNotReady = "DependencyNotReady" // an instance of spec.dependsOn is not ready
 	ReasonDependencyCycle    = "DependencyCycle"    // spec.dependsOn leads back to the instance
 	ReasonInstallerChanged   = "InstallerChanged"   // the class names another installer by now; a new revision is made
+	ReasonMayNotWatch        = "MayNotWatch"        // the manager lacks the verbs list and watch on a kind
 	ReasonNotified           = "Notified"           // everybody was told
 	ReasonNotifyFailed       = "NotifyFailed"       // a receiver could not be told; it is tried again
 	ReasonPruning            = "Pruning"            // what only this revision had is being deleted

@@ -121,7 +121,7 @@ func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded, use acc
 		w.requeue = permissionsPause
 		return false, nil
 	}
-	if err := c.addFinalizer(ctx, w.instance); err != nil {
+	if err := c.holdInstance(ctx, w.instance, loaded); err != nil {
 		return false, err
 	}
 	if err := c.noteTasksRun(ctx, w.instance, loaded); err != nil {
@@ -131,13 +131,16 @@ func (c *Controller) begin(ctx context.Context, w *work, loaded *Loaded, use acc
 	target.Status.ActivatedAt, target.Status.ProgressAt = &now, &now
 	target.Status.ReturnsTo = returnsTo(w.active)
 	target.Status.Moment, target.Status.Retry = string(moment), askedRetry(w.instance)
+	target.Status.Kinds = kindNames(loaded)
 	conditionsOf(target).False(v1alpha1.ConditionActive, v1alpha1.ReasonActivating, "the objects are being applied")
 	return true, c.patch(ctx, w)
 }
 
-func (c *Controller) addFinalizer(ctx context.Context, instance *v1alpha1.BundleInstance) error {
+// holdInstance keeps the instance until its objects are gone, and notes on it of which kinds they are.
+func (c *Controller) holdInstance(ctx context.Context, instance *v1alpha1.BundleInstance, loaded *Loaded) error {
 	before := instance.DeepCopy()
-	if !controllerutil.AddFinalizer(instance, v1alpha1.FinalizerTeardown) {
+	added := controllerutil.AddFinalizer(instance, v1alpha1.FinalizerTeardown)
+	if noted := noteKinds(instance, loaded); !added && !noted {
 		return nil
 	}
 	return c.Client.Patch(ctx, instance, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

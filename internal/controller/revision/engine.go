@@ -48,6 +48,7 @@ type Watcher interface {
 	Use(owner ownership.Owner, kinds []schema.GroupVersionKind) error
 	Release(owner types.UID)
 	Get(id ownership.ID) (*metav1.PartialObjectMetadata, bool)
+	Pending(owner types.UID) []watch.Pending
 }
 
 var _ Watcher = (*watch.Watcher)(nil)

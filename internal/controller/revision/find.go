@@ -34,8 +34,10 @@ type Finder struct {
 // pageSize bounds what one list call brings.
 const pageSize = 500
 
-// Find gives all objects that carry the mark of an instance, in phases: those that tasks left, in one of their own.
-func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
+// Find gives all objects that carry the mark of an instance, in phases: those that tasks left, in one of their own. Kinds
+// that the manager may not list are passed over if they are not among those that the instance is known to have, named as
+// in a revision's status; none means that it is not known which it has.
+func (f *Finder) Find(ctx context.Context, owner types.UID, known []string) (*Loaded, error) {
 	// What comes beside an error is without the kinds of API services that are down, which may have objects all the same.
 	lists, err := f.Discovery.ServerPreferredResources()
 	if err != nil {
@@ -51,7 +53,14 @@ func (f *Finder) Find(ctx context.Context, owner types.UID) (*Loaded, error) {
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
 				continue
 			}
-			objects, err := f.list(ctx, version.WithResource(resource.Name), version.WithKind(resource.Kind), owner)
+			kind := version.WithKind(resource.Kind)
+			objects, err := f.list(ctx, version.WithResource(resource.Name), kind, owner)
+			if apierrors.IsForbidden(err) {
+				if len(known) > 0 && !slices.Contains(known, kind.GroupKind().String()) {
+					continue
+				}
+				return nil, fmt.Errorf("the manifests are lost, and the manager may not look for what is left of %s: grant it the verb \"list\" by a ClusterRole with the label rbac.rukpak.io/aggregate-to-manager-watch: \"true\": %w", kind.GroupKind(), err)
+			}
 			if err != nil {
 				return nil, err
 			}

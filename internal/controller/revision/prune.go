@@ -71,7 +71,7 @@ func (c *Controller) pruneLeft(ctx context.Context, w *work, old *v1alpha1.Insta
 	conditions := conditionsOf(old)
 	others, holders := apart(left)
 	if len(holders) > 0 {
-		separate, err := c.holdsBack(ctx, w.target, old)
+		separate, err := PrunesApart(ctx, c.Live, w.target, old)
 		if err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func (c *Controller) leftovers(ctx context.Context, w *work) ([]leftover, error)
 
 // marked gives all that carries the instance's mark.
 func (c *Controller) marked(ctx context.Context, w *work, account string) ([]leftover, error) {
-	loaded, err := c.Finder.Find(ctx, w.instance.UID)
+	loaded, err := c.Finder.Find(ctx, w.instance.UID, knownKinds(w.instance))
 	if err != nil {
 		return nil, fmt.Errorf("find the objects of BundleInstance %s/%s: %w", w.instance.Namespace, w.instance.Name, err)
 	}

@@ -127,7 +127,7 @@ spec:
 		"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
 	s.until(instance, "active", s.is(one, v1alpha1.ConditionActive, ""))
 
-	found, err := s.control.Finder.Find(t.Context(), instance.UID)
+	found, err := s.control.Finder.Find(t.Context(), instance.UID, nil)
 	s.must(err)
 	var got []string
 	for _, phase := range found.Phases {
