@@ -31,6 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // ClassDecision is the name under which the decision of a class of mode Automatic is recorded.
@@ -172,7 +173,7 @@ func (j *judge) decide() {
 			j.record(decision(approval))
 			j.count(approval)
 		case denial != nil:
-			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "revision %q was denied by %s before", j.in.Revision.Name, denial.Approver)
+			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "revision %q was denied by %s before", j.in.Revision.Name, spelling.Name(denial.Approver))
 		case approval.Spec.Decision == v1alpha1.DecisionDeny:
 			if j.replaced(approval) {
 				continue
@@ -339,7 +340,7 @@ func (j *judge) conclude(outcome Outcome) {
 	switch outcome {
 	case Denied:
 		denial := denied(v.Decisions)
-		v.Reason, v.Message = v1alpha1.ReasonDenied, "denied by "+denial.Approver
+		v.Reason, v.Message = v1alpha1.ReasonDenied, "denied by "+spelling.Name(denial.Approver)
 		if why := line(denial.Message); why != "" {
 			v.Message += ": " + why
 		}
@@ -381,7 +382,7 @@ func (j *judge) waiting() string {
 // notBy says whose approvals do not count.
 func (j *judge) notBy() string {
 	if people := j.in.People; people.TwoPersons && len(people.ChangedBy) > 0 {
-		return fmt.Sprintf("; not by who changed the instance: %s", strings.Join(people.ChangedBy, ", "))
+		return fmt.Sprintf("; not by who changed the instance: %s", spelling.Names(people.ChangedBy))
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // named returns the approvals that name a revision, or removals of it, oldest first, those of the same second by name.
@@ -93,9 +94,9 @@ func approvers(decisions []v1alpha1.Decision) string {
 	const most = 5
 	names := names(decisions, anybody)
 	if len(names) > most {
-		names = append(names[:most], "others")
+		return spelling.Names(names[:most]) + ", others"
 	}
-	return strings.Join(names, ", ")
+	return spelling.Names(names)
 }
 
 // Names are those who approved the revision, in order, each once: users, and what stands for one.

@@ -5,12 +5,12 @@ package approval
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // People says which approvals by people suffice.
@@ -45,7 +45,7 @@ func (p People) refused(approval v1alpha1.Approval, class string, now metav1.Tim
 func (p People) own(user string) bool { return p.TwoPersons && slices.Contains(p.ChangedBy, user) }
 
 func ownChange(user, class string) string {
-	return fmt.Sprintf("%q changed the instance, and class %q allows nobody to approve an own change: another user must", user, class)
+	return fmt.Sprintf("%+q changed the instance, and class %q allows nobody to approve an own change: another user must", user, class)
 }
 
 func (p People) expired(made, now metav1.Time) bool {
@@ -60,7 +60,7 @@ func (p People) lacking(made []v1alpha1.Decision) string {
 	}
 	text := fmt.Sprintf("%d of %d approvals", len(by), required)
 	if len(by) > 0 {
-		text += ", by " + strings.Join(by, ", ")
+		text += ", by " + spelling.Names(by)
 	}
 	return text
 }
@@ -92,7 +92,7 @@ func intersect(a, b []string) bool {
 
 func anyOf(groups []string) string {
 	if len(groups) == 1 {
-		return fmt.Sprintf("group %q", groups[0])
+		return fmt.Sprintf("group %+q", groups[0])
 	}
-	return fmt.Sprintf("one of the groups %q", groups)
+	return fmt.Sprintf("one of the groups %+q", groups)
 }

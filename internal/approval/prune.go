@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // Bounds of the recorded decisions about removals, such that those about the revision find room beside them.
@@ -64,7 +65,7 @@ func (j *judge) takePrune(digest v1alpha1.Digest, past []v1alpha1.Decision) *v1a
 			j.record(made)
 			j.count(approval)
 		case denial != nil:
-			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "the deletion was denied by %s before", denial.Approver)
+			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "the deletion was denied by %s before", spelling.Name(denial.Approver))
 		case j.replaced(approval) || withdrawn(approval):
 		case approval.Spec.Decision == v1alpha1.DecisionDeny:
 			denial = &made

@@ -47,6 +47,8 @@ type Input struct {
 	Options activate.Options
 	// Prune says whether what only Older has will be deleted.
 	Prune bool
+	// Separate says whether what holds others is only deleted after an approval of its own.
+	Separate bool
 	// CRDs says what becomes of findings about definitions that change; nil has the default actions.
 	CRDs crdsafety.Policy
 	// Runtime is what the content's permissions are computed from; nil if nobody asks for them.

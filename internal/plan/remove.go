@@ -43,7 +43,24 @@ func (c *computation) removals(ctx context.Context, dropped []provisioner.Phase)
 	if err := c.judgeDefinitions(ctx, changes, dropped); err != nil {
 		return nil, err
 	}
+	c.noteSeparate(changes)
 	return changes, c.concealRemovals(ctx, changes)
+}
+
+// separately is the note at what is not deleted when the revision becomes active.
+const separately = "it stays until an approval of its own names it (rukpak approve --prune)"
+
+func (c *computation) noteSeparate(changes []Change) {
+	for i := range changes {
+		change := &changes[i]
+		if !c.input.Separate || change.Action != Remove || !activate.HoldsOthers(change.ID().GroupKind()) {
+			continue
+		}
+		if change.Note != "" {
+			change.Note += "; "
+		}
+		change.Note += separately
+	}
 }
 
 func (c *computation) removal(result activate.ObjectResult) Change {

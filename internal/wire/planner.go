@@ -83,6 +83,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 	var earlier []*revision.Loaded
 	var older []provisioner.Phase
 	runtime := &plan.Runtime{}
+	using := []*v1alpha1.InstanceRevision{of}
 	for i := range all {
 		other := &all[i]
 		if other.UID == of.UID || other.Status.ActivatedAt == nil || meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSuperseded) {
@@ -98,11 +99,16 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		}
 		runtime.Left = append(runtime.Left, left...)
 		older = append(older, left...)
+		using = append(using, other)
 		if meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionActive) {
 			runtime.Active, runtime.Unknown = activeObjects(other, known)
 		}
 	}
 	if err := p.liveRoles(ctx, runtime); err != nil {
+		return nil, err
+	}
+	separate, err := revision.PrunesApart(ctx, p.client, using...)
+	if err != nil {
 		return nil, err
 	}
 	in := plan.Input{
@@ -113,6 +119,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Older:    older,
 		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
 		Prune:    of.Spec.Prune,
+		Separate: separate,
 		CRDs:     policy,
 		Runtime:  runtime,
 	}

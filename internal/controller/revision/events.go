@@ -11,6 +11,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/approval"
 	"rukpak.io/rukpak/internal/controller/status"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // told are the conditions of a revision whose turning True is worth an Event,
@@ -65,7 +66,7 @@ func (c *Controller) tellDecision(after *v1alpha1.InstanceRevision, made v1alpha
 	if made.Prune != "" {
 		about = "the deletion of removals " + string(made.Prune)
 	}
-	text := fmt.Sprintf("%s %s %s by Approval %s", made.Approver, what, about, made.Approval)
+	text := fmt.Sprintf("%s %s %s by Approval %s", spelling.Name(made.Approver), what, about, made.Approval)
 	if made.Message != "" {
 		text += ": " + made.Message
 	}

@@ -32,12 +32,12 @@ type held struct {
 	objects  []removal
 }
 
-// holdsBack reports whether the class of the active revision, or that of the one which left something, asks for an
-// approval of its own. A class that is gone allows nothing.
-func (c *Controller) holdsBack(ctx context.Context, revisions ...*v1alpha1.InstanceRevision) (bool, error) {
+// PrunesApart reports whether the class of one of the revisions asks for an approval of its own before what holds others
+// is deleted: that of the active one, or of one which left something. A class that is gone allows nothing.
+func PrunesApart(ctx context.Context, live client.Reader, revisions ...*v1alpha1.InstanceRevision) (bool, error) {
 	for _, revision := range revisions {
 		class := &v1alpha1.ProvisionerClass{}
-		err := c.Live.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, class)
+		err := live.Get(ctx, types.NamespacedName{Name: revision.Spec.ProvisionerClassName}, class)
 		if client.IgnoreNotFound(err) != nil {
 			return false, err
 		}
