@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"internal/source", "internal/unpack", "internal/verify", "internal/registry", "internal/provisioners", "internal/sandbox"},
 	{
 		"internal/activate", "internal/approval", "internal/certificate", "internal/cluster", "internal/crdsafety", "internal/health", "internal/identity",
-		"internal/metrics", "internal/permission", "internal/plan", "internal/watch",
+		"internal/metrics", "internal/notify", "internal/permission", "internal/plan", "internal/watch",
 	},
 	{"internal/controller", "internal/contentapi", "internal/admission"},
 	{"internal/wire", "internal/cli"},

@@ -13,10 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Results of a fetch or a plan.
+// Results of a fetch, a plan or a notification.
 const (
 	Succeeded = "succeeded"
 	Failed    = "failed"
+	Refused   = "refused" // of a notification: the receiver answered, and has not taken it
 )
 
 // Metrics is what the controllers report to. A nil *Metrics takes everything and keeps nothing, so tests need none. It is
@@ -32,6 +33,7 @@ type Metrics struct {
 	objects     *prometheus.CounterVec
 	drift       prometheus.Counter
 	tasks       *prometheus.CounterVec
+	notices     *prometheus.CounterVec
 	served      *prometheus.CounterVec
 	serveTime   prometheus.Histogram
 
@@ -66,6 +68,8 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		}),
 		tasks: counter("rukpak_tasks_total",
 			"Tasks that ended, by moment (Install, Upgrade, ...) and result (succeeded, failed).", "moment", "result"),
+		notices: counter("rukpak_notifications_total",
+			"Attempts to tell a receiver of a class about a revision, by outcome (succeeded, refused by its answer, failed otherwise).", "outcome"),
 		served: counter("rukpak_content_requests_total",
 			"Requests to the content API, by resource (bundles/files, uploads, ...) and HTTP status.", "resource", "status"),
 		serveTime: histogram("rukpak_content_request_seconds",
@@ -73,7 +77,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		waiters: map[string]string{},
 	}
 	for _, collector := range []prometheus.Collector{
-		m.fetches, m.fetchBytes, m.plans, m.planSeconds, m.waiting, m.decisions, m.activation, m.objects, m.drift, m.tasks,
+		m.fetches, m.fetchBytes, m.plans, m.planSeconds, m.waiting, m.decisions, m.activation, m.objects, m.drift, m.tasks, m.notices,
 		m.served, m.serveTime,
 	} {
 		if err := reg.Register(collector); err != nil {
@@ -150,6 +154,14 @@ func (m *Metrics) Task(moment string, succeeded bool) {
 		how = Succeeded
 	}
 	m.tasks.WithLabelValues(moment, how).Inc()
+}
+
+// Notified counts an attempt to tell a receiver, by outcome: Succeeded, Refused or Failed.
+func (m *Metrics) Notified(outcome string) {
+	if m == nil {
+		return
+	}
+	m.notices.WithLabelValues(outcome).Inc()
 }
 
 // Activated notes that all objects of a revision are applied, for the first time.

@@ -43,6 +43,7 @@ func exercised(t *testing.T) *prometheus.Registry {
 	m.Objects("created", 5)
 	m.Objects("deleted", 0)
 	m.DriftUndone(2)
+	m.Notified(Refused)
 	m.Served("bundles/files", 200, time.Second)
 	return reg
 }
@@ -70,6 +71,7 @@ func TestValues(t *testing.T) {
 		"rukpak_activation_seconds":                                        2,
 		"rukpak_objects_total{action=created}":                             5,
 		"rukpak_drift_undone_total":                                        2,
+		"rukpak_notifications_total{outcome=refused}":                      1,
 		"rukpak_content_requests_total{resource=bundles/files,status=200}": 1,
 		"rukpak_content_request_seconds":                                   1,
 	}

@@ -46,6 +46,9 @@ func (e *StatusError) Error() string {
 // ConfigError says that something has to be changed before anything can be sent.
 type ConfigError struct{ problem string }
 
+// Misconfigured makes one.
+func Misconfigured(problem string) *ConfigError { return &ConfigError{problem} }
+
 // Error says what.
 func (e *ConfigError) Error() string { return e.problem }
 

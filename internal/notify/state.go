@@ -104,3 +104,12 @@ func Find(notices []v1alpha1.ReceiverNotice, receiver string) *v1alpha1.Receiver
 	}
 	return nil
 }
+
+// Say names states as their types end.
+func Say(states []State) string {
+	var all []string
+	for _, one := range states {
+		all = append(all, short(one.Type))
+	}
+	return strings.Join(all, ", ")
+}

@@ -27,11 +27,13 @@ import (
 	"rukpak.io/rukpak/internal/controller/class"
 	"rukpak.io/rukpak/internal/controller/gc"
 	"rukpak.io/rukpak/internal/controller/instance"
+	notice "rukpak.io/rukpak/internal/controller/notify"
 	"rukpak.io/rukpak/internal/controller/origin"
 	"rukpak.io/rukpak/internal/controller/registryconfig"
 	"rukpak.io/rukpak/internal/controller/revision"
 	"rukpak.io/rukpak/internal/identity"
 	"rukpak.io/rukpak/internal/metrics"
+	"rukpak.io/rukpak/internal/notify"
 	"rukpak.io/rukpak/internal/provisioners"
 	"rukpak.io/rukpak/internal/provisioners/remote"
 	"rukpak.io/rukpak/internal/registry/reach"
@@ -138,6 +140,7 @@ func (p *parts) register(mgr ctrl.Manager) error {
 		},
 		func() error { return p.revisions(mgr).Register(mgr, p.watcher) },
 		func() error { return p.certificates(mgr).Register(mgr, p.watcher) },
+		func() error { return p.notices(mgr).Register(mgr) },
 		func() error { return p.registryConfig(mgr) },
 		func() error { return p.contentAPI(mgr) },
 		func() error { return p.artifacts(mgr) },
@@ -169,6 +172,12 @@ func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {
 func (p *parts) certificates(mgr ctrl.Manager) *certificate.Controller {
 	return &certificate.Controller{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("certificate"), Accounts: p.accounts, Manifests: phases{p.stored}, Workers: p.options.Workers,
+	}
+}
+
+func (p *parts) notices(mgr ctrl.Manager) *notice.Controller {
+	return &notice.Controller{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Sender: &notify.Sender{}, Metrics: p.metrics, Namespace: p.options.ownNamespace(),
 	}
 }
 
