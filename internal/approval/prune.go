@@ -130,3 +130,8 @@ func Refused(user, class string, people People) string {
 	}
 	return ownChange(user, class)
 }
+
+// PruneNames are those who approved removals of a digest, in order, each once.
+func PruneNames(decisions []v1alpha1.Decision, digest v1alpha1.Digest) []string {
+	return names(decisions, func(made v1alpha1.Decision) bool { return made.Prune != "" && made.Prune == digest })
+}

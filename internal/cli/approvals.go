@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,7 @@ import (
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 type approvalsVerb struct {
@@ -37,6 +39,7 @@ func (s *session) approvalsCommand() *cobra.Command {
 		Long: `Lists the revisions that wait for an approval which you can give: you hold the verb "approve" on their class, have
 not decided about them yet, and, where the class wants two persons, did not change the instance.
 
+A line with --prune is about the deletion of what older revisions left: approve it with that flag.
 APPROVALS says how many users approved already. "rukpak get approvals" lists the decisions that were made.`,
 		Example: `  rukpak approvals -A
   # Also those that wait for others, and why they are not yours
@@ -66,6 +69,8 @@ type waitingEntry struct {
 	ApprovedBy     []string              `json:"approvedBy,omitempty"`
 	Plan           *v1alpha1.PlanSummary `json:"plan,omitempty"`
 	Message        string                `json:"message"`
+	// Prune are removals of older revisions, if it is these that wait, and not the revision.
+	Prune *v1alpha1.HeldRemovals `json:"prune,omitempty"`
 	// NotYours says why you cannot decide about it, if so.
 	NotYours string `json:"notYours,omitempty"`
 }
@@ -90,7 +95,7 @@ func (v *approvalsVerb) run(ctx context.Context) error {
 	entries := []waitingEntry{}
 	for _, revision := range waiting(list.Items) {
 		entry := entryOf(revision)
-		if entry.NotYours, err = judge.notMine(ctx, revision); err != nil {
+		if entry.NotYours, err = judge.notMine(ctx, revision, entry.Prune); err != nil {
 			return err
 		}
 		if v.anyone || entry.NotYours == "" {
@@ -133,6 +138,11 @@ func waiting(all []v1alpha1.InstanceRevision) []*v1alpha1.InstanceRevision {
 			found = append(found, revision)
 		}
 	}
+	for i := range all {
+		if removalsOf(&all[i]) != nil {
+			found = append(found, &all[i])
+		}
+	}
 	slices.SortFunc(found, func(a, b *v1alpha1.InstanceRevision) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
 	})
@@ -140,6 +150,15 @@ func waiting(all []v1alpha1.InstanceRevision) []*v1alpha1.InstanceRevision {
 }
 
 func entryOf(revision *v1alpha1.InstanceRevision) waitingEntry {
+	if waits := removalsOf(revision); waits != nil {
+		asked := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionPruneApproved)
+		return waitingEntry{
+			Namespace: revision.Namespace, Revision: revision.Name, Class: revision.Spec.ProvisionerClassName,
+			ManifestDigest: revision.Spec.ManifestDigest, Since: asked.LastTransitionTime, ChangedBy: revision.Spec.ChangedBy,
+			ApprovedBy: voters(revision, waits), Message: state.OfPrune(revision).Message, Prune: waits,
+			Plan: &v1alpha1.PlanSummary{Removed: waits.Count},
+		}
+	}
 	return waitingEntry{
 		Namespace: revision.Namespace, Revision: revision.Name, Class: revision.Spec.ProvisionerClassName,
 		ManifestDigest: revision.Spec.ManifestDigest, Since: revision.CreationTimestamp, ChangedBy: revision.Spec.ChangedBy,
@@ -156,7 +175,7 @@ type mine struct {
 }
 
 // notMine says why a revision waits for somebody else, "" if it waits for the user.
-func (m *mine) notMine(ctx context.Context, revision *v1alpha1.InstanceRevision) (string, error) {
+func (m *mine) notMine(ctx context.Context, revision *v1alpha1.InstanceRevision, waits *v1alpha1.HeldRemovals) (string, error) {
 	class := revision.Spec.ProvisionerClassName
 	for _, one := range []authorizationv1.ResourceAttributes{
 		{Group: v1alpha1.GroupVersion.Group, Resource: "provisionerclasses", Verb: "approve", Name: class},
@@ -168,7 +187,7 @@ func (m *mine) notMine(ctx context.Context, revision *v1alpha1.InstanceRevision)
 	}
 	rules := m.class(ctx, class)
 	switch {
-	case slices.ContainsFunc(revision.Status.Decisions, func(made v1alpha1.Decision) bool { return made.Approver == m.user }):
+	case slices.Contains(voters(revision, waits), m.user):
 		return "you approved it", nil
 	case rules != nil && rules.AllowSelfApproval != nil && !*rules.AllowSelfApproval && slices.Contains(revision.Spec.ChangedBy, m.user):
 		return "you changed the instance", nil
@@ -222,9 +241,13 @@ func (v *approvalsVerb) table(entries []waitingEntry) table.Table {
 		if plan == nil {
 			plan = &v1alpha1.PlanSummary{}
 		}
+		name := entry.Revision
+		if entry.Prune != nil {
+			name += " --prune" // as it is to be approved
+		}
 		cells := []string{
-			entry.Revision, entry.Class, number(plan.Added), number(plan.Changed), number(plan.Removed),
-			paint.Clean(strings.Join(entry.ChangedBy, ", ")), number(int64(len(entry.ApprovedBy))), rows.age(entry.Since),
+			name, entry.Class, number(plan.Added), number(plan.Changed), number(plan.Removed),
+			spelling.Names(entry.ChangedBy), number(int64(len(entry.ApprovedBy))), rows.age(entry.Since),
 		}
 		if v.spaces {
 			cells = append([]string{entry.Namespace}, cells...)

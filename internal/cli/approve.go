@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/approval"
 	"rukpak.io/rukpak/internal/cli/state"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // planPatience is how long approve waits for a plan, and then for the decision to count.
@@ -23,6 +25,7 @@ type decideVerb struct {
 	message  string
 	digest   string
 	yes      bool
+	prune    bool
 	wait     bool
 	timeout  time.Duration
 	output   output
@@ -37,12 +40,18 @@ func (s *session) approveCommand() *cobra.Command {
 
 An approval is bound to the digest of the rendered manifests: it never covers anything that comes later.
 The digest is read once, with the plan, and exactly that is approved. Without a terminal give -y, and --digest
-to be sure that it is what was reviewed. You need the verb "approve" on the revision's class.`,
+to be sure that it is what was reviewed. You need the verb "approve" on the revision's class.
+
+Where the class says so, Namespaces, CustomResourceDefinitions and PersistentVolumeClaims that a new revision does not
+have any more stay until --prune approves that exactly these are deleted.`,
 		Example: `  # The pending revision of an instance: show, ask, approve
   rukpak approve web -m "reviewed in change 4711"
 
   # In a script, exactly what was reviewed, and wait until it is active and healthy
-  rukpak approve web-2 --digest sha256:4f2c... -y --wait`,
+  rukpak approve web-2 --digest sha256:4f2c... -y --wait
+
+  # That namespaces, definitions and claims which older revisions left are deleted
+  rukpak approve web --prune`,
 	}
 	v.addTo(cmd)
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "Then wait until the instance is active and healthy")
@@ -58,9 +67,12 @@ func (s *session) denyCommand() *cobra.Command {
 		Long: `Shows the plan of a revision, asks, and writes an Approval with the decision Deny in your name.
 
 That is final for this revision: it never becomes active; what is active now stays so. A change of the
-instance makes a new revision, about which is decided anew.`,
+instance makes a new revision, about which is decided anew.
+
+With --prune it is about what older revisions left: that is kept for good, and belongs to no instance then.`,
 		Example: `  rukpak deny web -m "opens a port that nobody asked for"
-  rukpak deny web-2 -y`,
+  rukpak deny web-2 -y
+  rukpak deny web --prune -m "the claims hold the only copy"`,
 	}
 	v.addTo(cmd)
 	return cmd
@@ -73,11 +85,15 @@ func (v *decideVerb) addTo(cmd *cobra.Command) {
 		if err := v.output.check(cmd); err != nil {
 			return err
 		}
+		if v.prune {
+			return v.runPrune(cmd.Context(), args[0])
+		}
 		return v.run(cmd.Context(), args[0])
 	}
 	v.output.addTo(cmd, withTemplates()...)
 	cmd.Flags().StringVarP(&v.message, "message", "m", "", "Why; it is kept with the decision")
-	cmd.Flags().StringVar(&v.digest, "digest", "", "Decide only if this is the digest of the revision's manifests")
+	cmd.Flags().StringVar(&v.digest, "digest", "", "Decide only if this is the digest of the revision's manifests, with --prune of the removals")
+	cmd.Flags().BoolVar(&v.prune, "prune", false, "Decide about the deletion of what older revisions left")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "Do not ask")
 }
 
@@ -93,13 +109,16 @@ func (v *decideVerb) run(ctx context.Context, word string) error {
 	if err := v.futile(ctx, found); err != nil {
 		return err
 	}
+	if done, err := v.ownVote(ctx, revision, nil); done || err != nil {
+		return err
+	}
 	if err := v.show(ctx, revision); err != nil {
 		return err
 	}
 	if err := v.ask(ctx, revision); err != nil {
 		return err
 	}
-	if err := v.decide(ctx, revision); err != nil {
+	if err := v.decideOn(ctx, revision, nil); err != nil {
 		return err
 	}
 	if !v.wait {
@@ -175,6 +194,9 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 		return false, nil
 	}
 	v.say("%s is approved already%s.", revision.Name, byWhom(revision.Status.Decisions))
+	if note := v.removalsNote(revision); note != "" {
+		v.say("note: %s", note)
+	}
 	if v.wait {
 		return true, v.awaitReady(ctx, revision.Spec.Instance.Name, v.timeout)
 	}
@@ -182,14 +204,11 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 }
 
 func byWhom(decisions []v1alpha1.Decision) string {
-	var who []string
-	for _, decision := range decisions {
-		who = append(who, decision.Approver)
-	}
+	who := approval.Names(decisions)
 	if len(who) == 0 {
 		return ""
 	}
-	return " by " + strings.Join(who, ", ")
+	return " by " + spelling.Names(who)
 }
 
 // show shows the plan on standard error when somebody is asked: standard output is for the result.
@@ -197,7 +216,11 @@ func (v *decideVerb) show(ctx context.Context, revision *v1alpha1.InstanceRevisi
 	if v.yes && !isTerminal(v.ErrOut) {
 		return nil
 	}
-	return v.showPlan(ctx, v.ErrOut, revision)
+	if err := v.showPlan(ctx, v.ErrOut, revision); err != nil {
+		return err
+	}
+	v.say("%s", v.whoAsks(ctx, revision, state.OfRevision(revision)))
+	return nil
 }
 
 func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevision) error {

@@ -76,8 +76,11 @@ func (a *approving) decide(ctx context.Context, s *session, revision *v1alpha1.I
 		return failf(ExitWaiting, "%s waits for approval", revision.Name).hintf("%s", hint)
 	}
 	v := &decideVerb{session: s, decision: v1alpha1.DecisionApprove, message: a.message, yes: a.approve}
+	if done, err := v.ownVote(ctx, revision, nil); done || err != nil {
+		return err
+	}
 	if err := v.ask(ctx, revision); err != nil {
 		return err
 	}
-	return v.decide(ctx, revision)
+	return v.decideOn(ctx, revision, nil)
 }

@@ -16,11 +16,12 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/plural"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
-// decide writes the Approval and says whether it counts.
-func (v *decideVerb) decide(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
-	approval, err := v.record(ctx, revision, v.decision, v.message)
+// decideOn writes the Approval, of the revision or of removals that wait, and says whether it counts.
+func (v *decideVerb) decideOn(ctx context.Context, revision *v1alpha1.InstanceRevision, waits *v1alpha1.HeldRemovals) error {
+	approval, err := v.record(ctx, revision, v.decision, v.message, waits)
 	if err != nil {
 		return err
 	}
@@ -32,9 +33,13 @@ func (v *decideVerb) decide(ctx context.Context, revision *v1alpha1.InstanceRevi
 		return err
 	}
 	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[v.decision]
-	v.print("%s %s by %s", revision.Name, done, approval.Spec.Approver)
-	if now, err := v.revisionNamed(ctx, revision.Name); err == nil && counted.Word != state.Unseen && state.OfRevision(now).Word == state.Waiting {
-		v.say("note: %s", state.OfRevision(now).Message)
+	of, stateOf := revision.Name, state.OfRevision
+	if waits != nil {
+		of, stateOf = "removals of "+revision.Name, state.OfPrune
+	}
+	v.print("%s %s by %s", of, done, spelling.Name(approval.Spec.Approver))
+	if now, err := v.revisionNamed(ctx, revision.Name); err == nil && counted.Word != state.Unseen && stateOf(now).Word == state.Waiting {
+		v.say("note: %s", stateOf(now).Message)
 	}
 	if counted.Word == state.Unseen {
 		v.say("note: the decision is written as approval %s, but no manager has counted it yet", approval.Name)
@@ -42,8 +47,8 @@ func (v *decideVerb) decide(ctx context.Context, revision *v1alpha1.InstanceRevi
 	return nil
 }
 
-// record writes an Approval of exactly this revision's manifests in the user's name.
-func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevision, decision v1alpha1.ApprovalDecision, message string) (*v1alpha1.Approval, error) {
+// record writes an Approval of exactly this revision's manifests, or of exactly these removals, in the user's name.
+func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevision, decision v1alpha1.ApprovalDecision, message string, waits *v1alpha1.HeldRemovals) (*v1alpha1.Approval, error) {
 	cluster, err := s.client()
 	if err != nil {
 		return nil, err
@@ -59,6 +64,9 @@ func (s *session) record(ctx context.Context, revision *v1alpha1.InstanceRevisio
 			ProvisionerClassName: revision.Spec.ProvisionerClassName,
 			Decision:             decision, Approver: me.Username, Message: message,
 		},
+	}
+	if waits != nil {
+		approval.Spec.Prune = waits.Digest
 	}
 	if decision == v1alpha1.DecisionApprove {
 		approval.Spec.Groups = s.askedGroups(ctx, cluster, revision.Spec.ProvisionerClassName, me.Groups)
@@ -127,7 +135,11 @@ func (v *decideVerb) awaitCounted(ctx context.Context, approval *v1alpha1.Approv
 // tookEffect says whether the revision knows of the decision. One that cannot be read is not waited for.
 func (v *decideVerb) tookEffect(ctx context.Context, approval *v1alpha1.Approval) bool {
 	revision, err := v.revisionNamed(ctx, approval.Spec.Revision)
-	return err != nil || state.OfRevision(revision).Word != state.Waiting ||
+	undecided := err == nil && state.OfRevision(revision).Word == state.Waiting
+	if err == nil && approval.Spec.Prune != "" {
+		undecided = state.OfPrune(revision).Word == state.Waiting
+	}
+	return !undecided ||
 		slices.ContainsFunc(revision.Status.Decisions, func(made v1alpha1.Decision) bool { return made.Approval == approval.Name })
 }
 

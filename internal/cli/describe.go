@@ -123,6 +123,8 @@ func (v *describeVerb) instance(ctx context.Context, instance *v1alpha1.BundleIn
 		}
 		if instance.Status.Pending == nil && isReference(instance.Status.Active, revision) {
 			sheet.decisions(revision) // its plan is history
+		} else if isReference(instance.Status.Active, revision) {
+			sheet.removals(revision)
 		}
 	}
 	sheet.events(v.eventsOf(ctx, about...))

@@ -18,6 +18,7 @@ import (
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 type historyVerb struct {
@@ -106,7 +107,7 @@ func historyTable(revisions []v1alpha1.InstanceRevision, painter paint.Painter, 
 		if of := revision.Spec.RollbackOf; of != nil {
 			name += " (back to " + number(*of) + ")"
 		}
-		who, when, why := lastDecision(revision.Status.Decisions, now)
+		who, when, why := lastDecision(approval.Activating(revision.Status.Decisions), now)
 		content, manifests := short(revision.Spec.ContentDigest), short(revision.Spec.ManifestDigest)
 		if wide {
 			content, manifests = string(revision.Spec.ContentDigest), string(revision.Spec.ManifestDigest)
@@ -127,18 +128,18 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 			last = decision
 		}
 	}
-	who = last.Approver
+	who = spelling.Name(last.Approver)
 	if last.Approval == "class" {
 		who = "class " + strings.TrimPrefix(last.Approver, "class/")
 	}
 	if names := approval.Names(decisions); last.Decision == v1alpha1.DecisionApprove && len(names) > 1 { // all of them may have been needed
 		others := slices.DeleteFunc(names, func(name string) bool { return name == last.Approver })
-		who = strings.Join(append(others, who), ", ")
+		who = spelling.Names(others) + ", " + who
 	}
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"
 	}
-	return paint.Clean(who), when, paint.Clean(last.Message)
+	return who, when, paint.Clean(last.Message)
 }
 
 // short is the beginning of a digest, enough to compare by eye.

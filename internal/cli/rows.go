@@ -15,6 +15,7 @@ import (
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // rowMaker makes table rows of objects; it does no I/O.
@@ -122,7 +123,7 @@ func (m rowMaker) bundle(bundle *v1alpha1.Bundle) (cells, wide []string) {
 func (m rowMaker) approval(approval *v1alpha1.Approval) (cells, wide []string) {
 	spec := approval.Spec
 	return []string{
-		approval.Name, spec.Revision, string(spec.Decision), paint.Clean(spec.Approver), m.word(state.OfApproval(approval)), m.age(approval.CreationTimestamp),
+		approval.Name, spec.Revision, string(spec.Decision), spelling.Name(spec.Approver), m.word(state.OfApproval(approval)), m.age(approval.CreationTimestamp),
 	}, []string{string(spec.ManifestDigest), paint.Clean(spec.Message)}
 }
 

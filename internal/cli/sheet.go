@@ -19,6 +19,7 @@ import (
 	"rukpak.io/rukpak/internal/cli/paint"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 // sheet is the text of describe: facts, then sections. It does no I/O before write.
@@ -92,9 +93,14 @@ func (d *sheet) conditions(conditions []metav1.Condition) {
 func (d *sheet) decisions(revision *v1alpha1.InstanceRevision) {
 	shown := table.Table{Titles: []string{"DECISION", "BY", "AGE", "APPROVAL", "MESSAGE"}}
 	for _, decision := range revision.Status.Decisions {
-		shown.Add(string(decision.Decision), paint.Clean(decision.Approver), d.age(decision.Time), decision.Approval, paint.Clean(decision.Message))
+		what := string(decision.Decision)
+		if decision.Prune != "" {
+			what += " of removals"
+		}
+		shown.Add(what, spelling.Name(decision.Approver), d.age(decision.Time), decision.Approval, paint.Clean(decision.Message))
 	}
 	d.section("Decisions about "+revision.Name, shown)
+	d.removals(revision)
 }
 
 func (d *sheet) plan(revision *v1alpha1.InstanceRevision) {

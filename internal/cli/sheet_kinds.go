@@ -14,6 +14,7 @@ import (
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/table"
 	"rukpak.io/rukpak/internal/plural"
+	"rukpak.io/rukpak/internal/spelling"
 )
 
 func (d *sheet) instance(instance *v1alpha1.BundleInstance) {
@@ -98,6 +99,7 @@ func (d *sheet) revision(revision *v1alpha1.InstanceRevision) {
 		"Rollback of", numberOr(spec.RollbackOf),
 		"Bundle", spec.BundleName,
 		"Class", spec.ProvisionerClassName,
+		"Changed by", spelling.Names(spec.ChangedBy),
 		"Service account", spec.ServiceAccountName,
 		"Activated as", installerText(spec),
 		"Manifests", string(spec.ManifestDigest),
@@ -235,9 +237,10 @@ func (d *sheet) approval(approval *v1alpha1.Approval) {
 		"State", d.state(state.OfApproval(approval)),
 		"Decision", string(spec.Decision),
 		"Revision", spec.Revision,
-		"By", paint.Clean(spec.Approver),
+		"By", spelling.Name(spec.Approver),
 		"Message", paint.Clean(spec.Message),
 		"Manifests", string(spec.ManifestDigest),
+		"Removals", string(spec.Prune),
 		"Class", spec.ProvisionerClassName,
 		"Created", d.created(approval.CreationTimestamp),
 	)

@@ -217,6 +217,9 @@ func OfRevision(revision *v1alpha1.InstanceRevision) State {
 
 func ofActive(conditions []metav1.Condition) State {
 	health := find(conditions, v1alpha1.ConditionHealthy)
+	if removals := find(conditions, v1alpha1.ConditionPruneApproved); removals.Reason == Waiting && health.Status == metav1.ConditionTrue {
+		return State{Word: Active, Message: removals.Message, Mood: Good}
+	}
 	switch {
 	case health.Status == metav1.ConditionTrue:
 		return State{Word: Active, Message: health.Message, Mood: Good}
@@ -248,4 +251,19 @@ func ofUndecided(conditions []metav1.Condition) State {
 		return State{Word: approved.Reason, Message: approved.Message, Mood: Quiet}
 	}
 	return State{Word: Waiting, Message: approved.Message, Mood: Busy}
+}
+
+// OfPrune judges what older revisions left and a revision would delete; the zero value if nothing was to be decided.
+func OfPrune(revision *v1alpha1.InstanceRevision) State {
+	found := find(revision.Status.Conditions, v1alpha1.ConditionPruneApproved)
+	mood := Quiet
+	switch {
+	case found.Type == "":
+		return State{}
+	case found.Status == metav1.ConditionTrue:
+		mood = Good
+	case found.Reason == Waiting:
+		mood = Busy
+	}
+	return State{Word: found.Reason, Message: found.Message, Mood: mood}
 }
