@@ -21,6 +21,7 @@ type createClassVerb struct {
 	creation
 	provisioner, approval, reclaim, account string
 	installer                               string
+	notify                                  []string
 	namespaces, parameters                  string
 	isDefault                               bool
 }
@@ -43,7 +44,10 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
     --namespaces stage=dev --default-service-account installer
 
   # What is approved is activated as a stronger account than the one that heals it
-  rukpak create class strong --provisioner plain.rukpak.io --installer rukpak-installers/strong`,
+  rukpak create class strong --provisioner plain.rukpak.io --installer rukpak-installers/strong
+
+  # Whoever approves is told of what waits, as CloudEvents, see docs/approval.md
+  rukpak create class told --provisioner plain.rukpak.io --notify chat=https://chat.example.com/hook`,
 		Args: onlyName("class"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := v.checkFlags(cmd); err != nil {
@@ -59,6 +63,7 @@ must approve what it makes: somebody who holds the verb "approve" on the class (
 	flags.StringVar(&v.reclaim, "reclaim", string(v1alpha1.ReclaimDelete), "What becomes of active objects when their instance is deleted: Delete or Retain")
 	flags.StringVar(&v.account, "default-service-account", "", "Service account, in the instance's namespace, of instances that name none")
 	flags.StringVar(&v.installer, "installer", "", "Stronger service account, as NAMESPACE/NAME, that activates approved revisions and does nothing else")
+	flags.StringArrayVar(&v.notify, "notify", nil, "Receiver of CloudEvents about what waits for approval and what was decided, as NAME=URL; can be given several times")
 	flags.StringVar(&v.namespaces, "namespaces", "", "Label selector of the namespaces that may use the class; all if not set")
 	flags.StringVar(&v.parameters, "parameters", "", "YAML or JSON file with parameters for the provisioner")
 	flags.BoolVar(&v.isDefault, "default", false, "Use this class where a bundle names none")
@@ -77,6 +82,9 @@ func (v *createClassVerb) checkFlags(cmd *cobra.Command) error {
 	}
 	if err := v.checkInstaller(cmd); err != nil {
 		return err
+	}
+	if _, err := parseReceivers(v.notify); err != nil {
+		return usagef(cmd, "--notify %w", err)
 	}
 	return v.check(cmd)
 }
@@ -129,6 +137,11 @@ func (v *createClassVerb) class(name string) (*v1alpha1.ProvisionerClass, error)
 		namespace, account, _ := strings.Cut(v.installer, "/") // as checkFlags has it
 		class.Spec.Identity.Installer = &v1alpha1.AccountReference{Namespace: namespace, Name: account}
 	}
+	receivers, err := parseReceivers(v.notify)
+	if err != nil {
+		return nil, failf(ExitUsage, "--notify %w", err)
+	}
+	class.Spec.Approval.Notify = receivers
 	if v.namespaces != "" {
 		selector, err := metav1.ParseToLabelSelector(v.namespaces)
 		if err != nil {

@@ -227,6 +227,7 @@ func (d *sheet) class(class *v1alpha1.ProvisionerClass) {
 		"Reclaim", string(class.Spec.ReclaimPolicy),
 		"Created", d.created(class.CreationTimestamp),
 	)
+	d.receivers(class.Spec.Approval.Notify)
 	d.conditions(class.Status.Conditions)
 }
 
