@@ -50,6 +50,15 @@ func TestLimitsPageSaysWhatTheCodeDoes(t *testing.T) {
 		{"internal/manifest/set.go", "MaxBytes =", "128 << 20", "| Encoded bytes | 128 MiB |"},
 		{"internal/manifest/pack.go", "MaxPart =", "900 << 10", "| 900 KiB |"},
 		{"internal/manifest/pack.go", "MaxParts =", "64", "| Such Secrets | 64 |"},
+		{"internal/notify/event.go", "MaxEvent =", "64 << 10", "Bytes of an event | 64 KiB |"},
+		{"internal/notify/event.go", "maxLines =", "10", "bytes of a line | 10, 256 |"},
+		{"internal/notify/event.go", "maxLine =", "256", "bytes of a line | 10, 256 |"},
+		{"internal/notify/sender.go", "DefaultTimeout =", "10 * time.Second", "may take | 10 seconds |"},
+		{"internal/notify/sender.go", "maxResponse =", "64 << 10", "that are read | 64 KiB |"},
+		{"internal/notify/sender.go", "maxToken =", "16 << 10", "the token | 16 KiB |"},
+		{"internal/controller/notify/controller.go", "workers =", "16", "to one `url` | 16, 4 |"},
+		{"internal/controller/notify/lanes.go", "laneWidth =", "4", "to one `url` | 16, 4 |"},
+		{"internal/controller/notify/controller.go", "DefaultLongest =", "5 * time.Minute", "the longest | 5 minutes |"},
 		{"internal/controller/status/status.go", "MaxMessage =", "8 << 10", "| 8 KiB, one line |"},
 	} {
 		code := strings.Join(strings.Fields(read(t, filepath.Join(root, test.file))), " ")

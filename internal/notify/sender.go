@@ -5,6 +5,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +125,9 @@ func plain(ctx context.Context, err error, timeout time.Duration) error {
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
+	}
+	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w; if its authority is private, put its certificate into the key ca.crt of its Secret", untrusted)
 	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		if lookup.IsNotFound {
