@@ -95,9 +95,10 @@ func registryName(host string) string {
 	return safely(host)
 }
 
-// safely is a text as it is, or quoted if there is something in it that could look like something else.
+// safely is a text as it is, or quoted if there is something in it that could look like something else. What has quotes or
+// backslashes itself could look like what is quoted.
 func safely(text string) string {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return strconv.QuoteToASCII(text)
 	}
 	return text
@@ -105,9 +106,9 @@ func safely(text string) string {
 
 func (s Subject) safely() string {
 	if s.Namespace != "" {
-		return s.Kind + " " + safely(s.Namespace) + "/" + safely(s.Name)
+		return safely(s.Kind) + " " + safely(s.Namespace) + "/" + safely(s.Name)
 	}
-	return s.Kind + " " + safely(s.Name)
+	return safely(s.Kind) + " " + safely(s.Name) // an API server would refuse other kinds, but the plan is shown before
 }
 
 func place(namespace string) string {
