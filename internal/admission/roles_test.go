@@ -68,7 +68,7 @@ func TestManagerHasWhatItNeedsAndNotWhatItMustNotHave(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	checkRights(t, manager, []right{
 		{"list", "", "secrets", namespace, ""}, {"create", "", "secrets", namespace, ""}, {"delete", "", "secrets", namespace, ""},
-		{"watch", "apps", "deployments", namespace, ""}, {"list", "kinds.example.com", "notyetknown", namespace, ""},
+		{"watch", "apps", "deployments", namespace, ""}, {"watch", "rbac.authorization.k8s.io", "clusterroles", "", ""},
 		{"impersonate", "", "serviceaccounts", namespace, "installer"},
 		{"create", "authorization.k8s.io", "subjectaccessreviews", "", ""},
 		{"create", "", "events", namespace, ""}, {"patch", "events.k8s.io", "events", namespace, ""},
@@ -79,6 +79,7 @@ func TestManagerHasWhatItNeedsAndNotWhatItMustNotHave(t *testing.T) {
 		{"create", "authentication.k8s.io", "tokenreviews", "", ""}, {"patch", "apiregistration.k8s.io", "apiservices", "", "v1alpha1.content.rukpak.io"},
 		{"create", "discovery.k8s.io", "endpointslices", "rukpak-system", ""}, {"update", "discovery.k8s.io", "endpointslices", "rukpak-system", "rukpak-content-leader"},
 	}, []right{
+		{"list", "kinds.example.com", "notyetknown", namespace, ""}, {"get", "apps", "deployments", namespace, "any"},
 		{"patch", "apiregistration.k8s.io", "apiservices", "", "v1.apps"}, {"create", "discovery.k8s.io", "endpointslices", namespace, ""},
 		{"create", "", "configmaps", namespace, ""}, {"update", "", "secrets", namespace, ""}, {"patch", "apps", "deployments", namespace, ""},
 		{"delete", "", "namespaces", "", namespace}, {"create", "rukpak.io", "approvals", namespace, ""}, {"approve", "rukpak.io", "provisionerclasses", "", "any"},
