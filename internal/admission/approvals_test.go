@@ -13,6 +13,9 @@ func TestApprovalIsTheUsersOwnAndNeedsTheVerbOnItsClass(t *testing.T) {
 	for _, test := range []struct{ name, approver, class, want string }{
 		{"own name and class with the verb", user, "reviewed", ""},
 		{"name of another user", "somebody", "reviewed", `spec.approver is "somebody" but you are "` + user + `"`},
+		{"name that looks like one's own", "\u0430" + user[1:], "reviewed", `spec.approver is "` + "\u0430" + user[1:] + `" but you are "` + user + `"`},
+		{"one's own name with what has no width", user + "\u200b", "reviewed", `" but you are "` + user + `"`},
+		{"class that looks like the one with the verb", user, "r\u0435viewed", `may not approve for the class`},
 		{"class without the verb", user, "other", `user "` + user + `" may not approve for the class "other": grant the verb "approve"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
