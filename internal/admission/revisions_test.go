@@ -56,7 +56,7 @@ func TestOnlyTheManagerMakesAndRemovesManifestSecrets(t *testing.T) {
 	env := cluster.Env(t)
 	namespace := env.NewNamespace(t)
 	_, acting := writer(t, env, namespace)
-	for _, kind := range []string{"rukpak.io/manifest", "rukpak.io/plan"} {
+	for _, kind := range []string{"rukpak.io/manifest", "rukpak.io/plan", "rukpak.io/removals"} {
 		t.Run(kind, func(t *testing.T) {
 			text := secretYAML(namespace, "app-1-0", kind)
 			expect(t, "are made and removed by the manager", dryCreate(acting, text))
