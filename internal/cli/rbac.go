@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/certificate"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/permission"
@@ -24,8 +26,10 @@ import (
 type rbacVerb struct {
 	*session
 	renderFlags
-	account string
-	live    bool // the cluster is asked what it serves and which namespaces there are
+	account   string
+	installer bool   // the rights of who activates a revision, instead of those of its service account
+	stands    string // namespace of the account; "" is that of -n
+	live      bool   // the cluster is asked what it serves and which namespaces there are
 }
 
 func (s *session) rbacCommand() *cobra.Command {
@@ -38,7 +42,9 @@ more, for "kubectl apply". A name is given wherever RBAC can do with one; creati
 
 A folder, or a reference to a registry, is rendered on this machine as "render" does it, with the same flags. An
 instance stands for its pending revision, or else for its active one; "instance/NAME" where there is a folder NAME.
-The account is that of --account, of the instance, or else "installer"; it stands in the namespace of -n.
+The account is that of --account, of the instance, or else "installer"; it stands in the namespace of -n. Where another
+account activates what is approved, --installer prints the rights of that one, and what is printed without is what the
+instance's own needs to heal and remove everything: grant as much of it as is to be healed.
 
 What is needed in a namespace that the content itself brings is granted in the whole cluster, unless the namespace
 exists and the cluster is asked, as for instances and with --live.`,
@@ -56,6 +62,7 @@ exists and the cluster is asked, as for instances and with --live.`,
 	}
 	v.addTo(cmd, s)
 	cmd.Flags().StringVar(&v.account, "account", "", "Name of the service account")
+	cmd.Flags().BoolVar(&v.installer, "installer", false, "Print the rights of the installer that activates the instance's revision")
 	return cmd
 }
 
@@ -66,6 +73,9 @@ func (v *rbacVerb) phases(cmd *cobra.Command, what string) ([]provisioner.Phase,
 			return nil, usagef(cmd, "--%s is for a folder or a reference that is rendered here, and %s is neither", renderFlagNames[given], what)
 		}
 		return v.ofCluster(cmd.Context(), what)
+	}
+	if v.installer {
+		return nil, usagef(cmd, "--installer is for an instance or a revision, and %s is neither; name the account with --account", what)
 	}
 	if err := v.check(cmd, what); err != nil {
 		return nil, err
@@ -87,6 +97,9 @@ func (v *rbacVerb) ofCluster(ctx context.Context, word string) ([]provisioner.Ph
 		return nil, failf(ExitError, "%s has no revision yet: %s", word, sentence(state.OfInstance(found.instance)))
 	}
 	v.live = true
+	if err := v.ofInstaller(found.revision); err != nil {
+		return nil, err
+	}
 	if v.account == "" && found.instance != nil {
 		v.account = found.instance.Spec.ServiceAccountName
 	}
@@ -97,6 +110,20 @@ func (v *rbacVerb) ofCluster(ctx context.Context, word string) ([]provisioner.Ph
 	return []provisioner.Phase{{Name: "objects", Objects: objects}}, err
 }
 
+// ofInstaller has the rights of the installer printed, if that is asked for.
+func (v *rbacVerb) ofInstaller(revision *v1alpha1.InstanceRevision) error {
+	by := revision.Spec.Installer
+	switch {
+	case v.installer && by == nil:
+		return failf(ExitError, "%s has no installer: its service account %s activates it", revision.Name, revision.Spec.ServiceAccountName)
+	case v.installer:
+		v.account, v.stands = by.Name, by.Namespace
+	case by != nil:
+		v.say("note: it is %s, so these rights are for healing and removing it; --installer prints those of the installer", actorText(revision))
+	}
+	return nil
+}
+
 func (v *rbacVerb) run(ctx context.Context, phases []provisioner.Phase) error {
 	namespace, err := v.namespace()
 	if err != nil {
@@ -105,6 +132,7 @@ func (v *rbacVerb) run(ctx context.Context, phases []provisioner.Phase) error {
 	if v.account == "" {
 		v.account = "installer"
 	}
+	namespace = cmp.Or(v.stands, namespace)
 	var mapper meta.RESTMapper = guessing{}
 	var exists func(string) bool
 	if v.live {
