@@ -116,7 +116,13 @@ func (c *Controller) keptRemovals(ctx context.Context, of *v1alpha1.InstanceRevi
 		return removals{}, err
 	}
 	var list removals
-	return list, json.Unmarshal(encoded, &list)
+	if err := json.Unmarshal(encoded, &list); err != nil {
+		return removals{}, err
+	}
+	if list.Format != removalsFormat { // of a newer manager, which may mean more by it
+		return removals{}, fmt.Errorf("the removals of %s: their format is %q, this version of RukPak reads %q", of.Name, list.Format, removalsFormat)
+	}
+	return list, nil
 }
 
 // apart splits phases into objects that hold what is not theirs and all others.
