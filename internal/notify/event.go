@@ -17,7 +17,7 @@ import (
 // What an event holds at most, so that every receiver takes it.
 const (
 	MaxEvent = 64 << 10 // bytes
-	maxLines = 10       // of a list
+	maxLines = 10       // of a list; fewer where that would be too much
 	maxLine  = 256      // bytes
 	maxText  = 1024     // bytes of a message
 )
@@ -70,29 +70,37 @@ type HeldRemovals struct {
 // Event of a state of a revision, in the structured mode of CloudEvents 1.0. The same state gives the same
 // id, by which a receiver knows what comes twice.
 func Event(of *v1alpha1.InstanceRevision, state State) ([]byte, error) {
+	for lines := maxLines; ; lines /= 2 {
+		content, err := encode(of, state, lines)
+		if err != nil || len(content) <= MaxEvent {
+			return content, err
+		}
+		if lines == 0 {
+			return nil, fmt.Errorf("the event of InstanceRevision %q has %d bytes, more than %d", of.Name, len(content), MaxEvent)
+		}
+	}
+}
+
+func encode(of *v1alpha1.InstanceRevision, state State, lines int) ([]byte, error) {
 	made := event.New()
 	made.SetID(string(of.UID) + "-" + state.Key)
 	made.SetType(state.Type)
 	made.SetSource(fmt.Sprintf("/apis/%s/namespaces/%s/bundleinstances/%s", v1alpha1.GroupVersion, of.Namespace, of.Spec.Instance.Name))
 	made.SetSubject(of.Name)
 	made.SetTime(state.Since)
-	if err := made.SetData(event.ApplicationJSON, data(of, state)); err != nil {
+	if err := made.SetData(event.ApplicationJSON, data(of, state, lines)); err != nil {
 		return nil, err
 	}
 	if err := made.Validate(); err != nil {
 		return nil, err
 	}
-	content, err := json.Marshal(made)
-	if err == nil && len(content) > MaxEvent {
-		err = fmt.Errorf("the event of InstanceRevision %q has %d bytes, more than %d", of.Name, len(content), MaxEvent)
-	}
-	return content, err
+	return json.Marshal(made)
 }
 
-func data(of *v1alpha1.InstanceRevision, state State) Data {
+func data(of *v1alpha1.InstanceRevision, state State, lines int) Data {
 	out := Data{
 		Instance: of.Spec.Instance.Name, Namespace: of.Namespace, Revision: of.Name, Number: of.Spec.Number, Class: of.Spec.ProvisionerClassName,
-		ManifestDigest: string(of.Spec.ManifestDigest), ChangedBy: lines(of.Spec.ChangedBy), Message: cut(state.Message, maxText),
+		ManifestDigest: string(of.Spec.ManifestDigest), ChangedBy: first(of.Spec.ChangedBy, lines), Message: cut(state.Message, maxText),
 	}
 	switch state.Type {
 	case Waiting:
@@ -100,31 +108,31 @@ func data(of *v1alpha1.InstanceRevision, state State) Data {
 	case PruneWaiting:
 		out.Command = fmt.Sprintf("rukpak approve -n %s %s --prune", of.Namespace, of.Spec.Instance.Name)
 		held := of.Status.Removals
-		out.Removals = &HeldRemovals{Digest: string(held.Digest), Count: held.Count, Objects: lines(held.Objects)}
+		out.Removals = &HeldRemovals{Digest: string(held.Digest), Count: held.Count, Objects: first(held.Objects, lines)}
 	}
 	if plan := of.Status.Plan; plan != nil {
 		out.Plan = &Plan{
 			Added: plan.Added, Changed: plan.Changed, Removed: plan.Removed, Unchanged: plan.Unchanged, Tasks: plan.Tasks,
 			Conflicts: plan.Conflicts, Failing: plan.Failing,
 		}
-		out.Permissions = permissions(plan.Permissions)
+		out.Permissions = permissions(plan.Permissions, lines)
 	}
 	return out
 }
 
-func permissions(of *v1alpha1.PlannedPermissions) *Permissions {
+func permissions(of *v1alpha1.PlannedPermissions, lines int) *Permissions {
 	if of == nil {
 		return nil
 	}
 	return &Permissions{
-		Unknown: cut(of.Unknown, maxText), Gains: of.Gains, Losses: of.Losses, Gained: lines(of.Gained), MayGain: lines(of.MayGain),
+		Unknown: cut(of.Unknown, maxText), Gains: of.Gains, Losses: of.Losses, Gained: first(of.Gained, lines), MayGain: first(of.MayGain, lines),
 		PodSecurity: of.PodSecurity, PodSecurityBefore: of.PodSecurityBefore,
 	}
 }
 
-// lines are the first of a list, each cut.
-func lines(of []string) (out []string) {
-	for _, one := range of[:min(len(of), maxLines)] {
+// first are so many lines of a list, each cut.
+func first(of []string, lines int) (out []string) {
+	for _, one := range of[:min(len(of), lines)] {
 		out = append(out, cut(one, maxLine))
 	}
 	return out
