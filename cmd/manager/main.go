@@ -41,6 +41,7 @@ func main() {
 	flag.DurationVar(&options.CollectInterval, "collect-interval", 10*time.Minute, "time between two collections of unused content")
 	flag.StringVar(&options.RegistryFiles, "registry-config", "", "FORMAT=PATH of registry configuration of the node that RegistryConfig objects override, such as containers=/etc/containers or containerd=/etc/containerd; files that do not parse stop the manager")
 	flag.StringVar(&options.RegistryNamespace, "registry-config-namespace", "", "namespace of the Secrets and ConfigMaps that RegistryConfig objects name; not set means rukpak-system")
+	flag.Func("namespaces", "namespaces to which the manager is confined, with commas; not set means all", options.SetNamespaces)
 	flag.IntVar(&options.RenderProcesses, "render-processes", 2, "processes that render templates and overlays at the same time")
 	flag.Func("render-memory", "most memory of one such process, such as 384Mi, which is the default", options.SetRenderMemory)
 	flag.DurationVar(&options.RenderCPU, "render-cpu", 30*time.Second, "most time of a processor that one rendering of templates and overlays may take")

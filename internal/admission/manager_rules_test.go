@@ -89,3 +89,26 @@ func TestWatchEverythingIsAComponent(t *testing.T) {
 		t.Errorf("the role is not in\n%s", out)
 	}
 }
+
+func TestConfinedManagerHasNoRightOnSecretsOfTheCluster(t *testing.T) {
+	env := cluster.Env(t)
+	out := kubectl(t, env, "kustomize", filepath.Join("testdata", "confined"))
+	for _, want := range []string{"--namespaces=$(NAMESPACES)", "name: rukpak-manager-namespace", "name: rukpak-manager-cluster"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for document := range strings.SplitSeq(out, "\n---\n") {
+		if !strings.Contains(document, "kind: ClusterRoleBinding\n") || !strings.Contains(document, "name: rukpak-manager\n") {
+			continue
+		}
+		for _, gone := range []string{"kind: ClusterRole\n  name: rukpak-manager\n", "name: rukpak-manager-watch\n"} {
+			if strings.Contains(document, gone) {
+				t.Errorf("the manager is still bound in the whole cluster:\n%s", document)
+			}
+		}
+	}
+	if _, err := env.KubectlInput(t.Context(), out, "apply", "--dry-run=server", "-f", "-"); err != nil {
+		t.Error(err)
+	}
+}

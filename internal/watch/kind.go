@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -162,7 +163,7 @@ func (k *kind) follow(mapping *meta.RESTMapping) error {
 	quiet := logger.V(1)
 	ctx := klog.NewContext(k.ctx, quiet)
 	k.store.version(mapping.GroupVersionKind)
-	reflector := cache.NewReflectorWithOptions(k.listWatch(mapping.Resource), &metav1.PartialObjectMetadata{}, k.store,
+	reflector := cache.NewReflectorWithOptions(k.listWatch(mapping), &metav1.PartialObjectMetadata{}, k.store,
 		cache.ReflectorOptions{Name: "rukpak", TypeDescription: k.gk.String(), Logger: &quiet, Backoff: backoff(servedPause)})
 	pause := pauses(servedPause)
 	for k.ctx.Err() == nil {
@@ -176,9 +177,12 @@ func (k *kind) follow(mapping *meta.RESTMapping) error {
 	return k.ctx.Err()
 }
 
-// listWatch reads what carries an owner mark, in all namespaces.
-func (k *kind) listWatch(resource schema.GroupVersionResource) cache.ListerWatcher {
-	client := k.watcher.config.Client.Resource(resource)
+// listWatch reads what carries an owner mark, in all namespaces or in the only one.
+func (k *kind) listWatch(mapping *meta.RESTMapping) cache.ListerWatcher {
+	var client metadata.ResourceInterface = k.watcher.config.Client.Resource(mapping.Resource)
+	if only := k.watcher.config.Namespace; only != "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		client = k.watcher.config.Client.Resource(mapping.Resource).Namespace(only)
+	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = ownership.LabelInstanceUID

@@ -47,6 +47,8 @@ type Config struct {
 	// Mapper finds the resource of a kind. A mapper that caches is fine: it is asked by version, and reset (if it
 	// can be) when what it says is no longer served.
 	Mapper meta.RESTMapper
+	// Namespace is the only one that is read, "" for all. Kinds without a namespace are read all the same.
+	Namespace string
 	// Linger is how long a watch outlives its last user; 0 means DefaultLinger, negative means not at all.
 	Linger time.Duration
 	// Log is told at level 0 about kinds that cannot be watched, once a reason, and at level 1 about the rest.

@@ -79,7 +79,9 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the watch: %w", err)
 	}
-	p.watcher = watch.New(watch.Config{Client: objects, Mapper: mgr.GetRESTMapper(), Log: mgr.GetLogger().WithName("watch")})
+	p.watcher = watch.New(watch.Config{
+		Client: objects, Mapper: mgr.GetRESTMapper(), Namespace: options.onlyNamespace(), Log: mgr.GetLogger().WithName("watch"),
+	})
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make the discovery client: %w", err)
@@ -88,7 +90,7 @@ func newParts(ctx context.Context, mgr ctrl.Manager, options Options) (*parts, e
 	if p.roles, err = roles.New(ctx, mgr.GetCache()); err != nil {
 		return nil, err
 	}
-	p.finder = &revision.Finder{Discovery: kinds, Metadata: objects}
+	p.finder = &revision.Finder{Discovery: kinds, Metadata: objects, Namespaces: options.Namespaces}
 	if p.accounts, err = identity.NewClients(mgr.GetConfig(), mgr.GetScheme(), mgr.GetRESTMapper()); err != nil {
 		return nil, fmt.Errorf("make the clients of service accounts: %w", err)
 	}
@@ -166,6 +168,7 @@ func (p *parts) revisions(mgr ctrl.Manager) *revision.Controller {
 		Finder:    p.finder,
 		Metrics:   p.metrics,
 		Workers:   p.options.Workers,
+		Confined:  p.options.confined(),
 	}
 }
 

@@ -117,7 +117,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 		Phases:   loaded.Phases,
 		Moment:   revision.MomentOf(of, all),
 		Older:    older,
-		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.client)),
+		Options:  revision.Options(of, earlier, revision.Alive(ctx, p.instances())),
 		Prune:    of.Spec.Prune,
 		Separate: separate,
 		CRDs:     policy,
@@ -162,6 +162,14 @@ func (p *planner) liveRoles(ctx context.Context, to *plan.Runtime) (err error) {
 	}
 	to.Live, err = p.roles.Snapshot(ctx)
 	return err
+}
+
+// instances knows those of all namespaces. The cache of a manager that is confined to some does not.
+func (p *planner) instances() client.Reader {
+	if p.options.confined() {
+		return p.live
+	}
+	return p.client
 }
 
 // keep stores the plan beside the revision, unless it is there already.

@@ -58,6 +58,8 @@ type Options struct {
 	RenderProcesses int
 	RenderMemory    int64
 	RenderCPU       time.Duration
+	// Namespaces are those that the manager is confined to; none means all.
+	Namespaces      []string
 	Workers         int // objects of a kind that are reconciled at the same time
 	CollectInterval time.Duration
 	Limits          unpack.Limits // on the content of one bundle
@@ -73,6 +75,9 @@ func Scheme() *runtime.Scheme {
 
 // Run runs a manager until ctx ends.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
+	if err := options.check(); err != nil {
+		return err
+	}
 	// The API server protects itself by priority and fairness; a limit here
 	// would only delay what it has room for.
 	config = rest.CopyConfig(config)
@@ -104,7 +109,7 @@ func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 		LeaderElectionID:              "manager.rukpak.io",
 		LeaderElectionNamespace:       options.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Cache:                         cache.Options{ByObject: named()},
+		Cache:                         cache.Options{ByObject: options.confine(named()), DefaultNamespaces: inNamespaces(options.Namespaces)},
 		Client: client.Options{Cache: &client.CacheOptions{
 			// Read when needed: holding every Secret of the cluster in memory is neither cheap nor safe.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}},

@@ -40,6 +40,7 @@ type Controller struct {
 	Finder    *Finder
 	Metrics   *metrics.Metrics
 	Workers   int
+	Confined  bool // there are namespaces that the manager knows nothing of
 
 	health healthBook
 	checks check.Book

@@ -74,10 +74,11 @@ func Options(revision *v1alpha1.InstanceRevision, earlier []*Loaded, alive owner
 }
 
 func (c *Controller) options(ctx context.Context, revision *v1alpha1.InstanceRevision, earlier []*Loaded) activate.Options {
-	return Options(revision, earlier, Alive(ctx, c.Client))
+	return Options(revision, earlier, Alive(ctx, c.instances()))
 }
 
-// Alive tells whether an instance exists; where that cannot be told, it does.
+// Alive tells whether an instance exists; where that cannot be told, it does. The reader has to know the instances of all
+// namespaces.
 func Alive(ctx context.Context, r client.Reader) ownership.Alive {
 	return func(uid types.UID) bool {
 		var list v1alpha1.BundleInstanceList
@@ -86,6 +87,14 @@ func Alive(ctx context.Context, r client.Reader) ownership.Alive {
 		}
 		return slices.ContainsFunc(list.Items, func(instance v1alpha1.BundleInstance) bool { return instance.UID == uid })
 	}
+}
+
+// instances knows those of all namespaces. The cache of a manager that is confined to some does not.
+func (c *Controller) instances() client.Reader {
+	if c.Confined {
+		return c.Live
+	}
+	return c.Client
 }
 
 // loadEarlier loads the revisions before the target that may have objects.

@@ -29,6 +29,8 @@ import (
 type Finder struct {
 	Discovery discovery.DiscoveryInterface
 	Metadata  metadata.Interface
+	// Namespaces are those in which it looks; none means all.
+	Namespaces []string
 }
 
 // pageSize bounds what one list call brings.
@@ -54,7 +56,7 @@ func (f *Finder) Find(ctx context.Context, owner types.UID, known []string) (*Lo
 				continue
 			}
 			kind := version.WithKind(resource.Kind)
-			objects, err := f.list(ctx, version.WithResource(resource.Name), kind, owner)
+			objects, err := f.list(ctx, version.WithResource(resource.Name), kind, resource.Namespaced, owner)
 			if apierrors.IsForbidden(err) {
 				if len(known) > 0 && !slices.Contains(known, kind.GroupKind().String()) {
 					continue
@@ -113,11 +115,30 @@ func (f *findings) phases() []provisioner.Phase {
 	})
 }
 
-func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource, kind schema.GroupVersionKind, owner types.UID) ([]*unstructured.Unstructured, error) {
+// list gives the objects of a kind in all namespaces, or in those that there are.
+func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource, kind schema.GroupVersionKind, namespaced bool, owner types.UID) ([]*unstructured.Unstructured, error) {
+	if !namespaced || len(f.Namespaces) == 0 {
+		return f.listIn(ctx, f.Metadata.Resource(resource), resource, kind, owner)
+	}
+	var all []*unstructured.Unstructured
+	for _, namespace := range f.Namespaces {
+		found, err := f.listIn(ctx, f.Metadata.Resource(resource).Namespace(namespace), resource, kind, owner)
+		if apierrors.IsForbidden(err) && f.ends(ctx, namespace) {
+			continue // the bindings may be gone already; what is in it goes with it
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func (f *Finder) listIn(ctx context.Context, objects metadata.ResourceInterface, resource schema.GroupVersionResource, kind schema.GroupVersionKind, owner types.UID) ([]*unstructured.Unstructured, error) {
 	options := metav1.ListOptions{LabelSelector: ownership.LabelInstanceUID + "=" + string(owner), Limit: pageSize}
 	var found []*unstructured.Unstructured
 	for {
-		page, err := f.Metadata.Resource(resource).List(ctx, options)
+		page, err := objects.List(ctx, options)
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return found, nil // the kind went away meanwhile
 		}
@@ -139,4 +160,10 @@ func (f *Finder) list(ctx context.Context, resource schema.GroupVersionResource,
 			return found, nil
 		}
 	}
+}
+
+// ends reports whether a namespace is being deleted.
+func (f *Finder) ends(ctx context.Context, namespace string) bool {
+	found, err := f.Metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(ctx, namespace, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && !found.DeletionTimestamp.IsZero()
 }

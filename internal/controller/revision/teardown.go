@@ -162,7 +162,7 @@ func (c *Controller) marked(ctx context.Context, w *work, account string) ([]lef
 	if err != nil {
 		return nil, fmt.Errorf("find the objects of BundleInstance %s/%s: %w", w.instance.Namespace, w.instance.Name, err)
 	}
-	options := activate.Options{Alive: Alive(ctx, c.Client), DefaultNamespace: w.instance.Namespace}
+	options := activate.Options{Alive: Alive(ctx, c.instances()), DefaultNamespace: w.instance.Namespace}
 	return []leftover{{account, loaded, options}}, nil
 }
 
