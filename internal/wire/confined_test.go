@@ -14,7 +14,7 @@ func TestNamespacesAreAListOfNames(t *testing.T) {
 		err   string
 	}{
 		"a":          {names: []string{"a"}},
-		"b,a, b,\na":  {names: []string{"b", "a"}},
+		"b,a, b,\na": {names: []string{"b", "a"}},
 		"":           {err: "names none"},
 		" , ":        {err: "names none"},
 		"a,*":        {err: `"*" is no name of a namespace`},
