@@ -45,7 +45,9 @@ func (p *Powers) Items() []Item {
 	var all []Item
 	for _, g := range p.Grants {
 		for _, rule := range g.Rules {
-			all = append(all, grantItem(g, rule))
+			for _, piece := range pieces(rule) {
+				all = append(all, grantItem(g, piece))
+			}
 		}
 	}
 	for _, g := range p.MayGain {
@@ -167,8 +169,51 @@ func resourcesText(rule rbacv1.PolicyRule) string {
 	return text
 }
 
-// maxListed bounds how many names a line has.
-const maxListed = 12
+// maxListed bounds how many names of a kind a line has, and maxText how long they are together.
+const (
+	maxListed = 12
+	maxText   = 120
+)
+
+// pieces are rules that together allow the same, each short enough to be told whole: nothing grave hides behind what is long.
+func pieces(rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	all := []rbacv1.PolicyRule{rule}
+	for _, list := range []func(*rbacv1.PolicyRule) *[]string{
+		func(r *rbacv1.PolicyRule) *[]string { return &r.Verbs },
+		func(r *rbacv1.PolicyRule) *[]string { return &r.APIGroups },
+		func(r *rbacv1.PolicyRule) *[]string { return &r.Resources },
+		func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames },
+		func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs },
+	} {
+		parts := chunks(*list(&rule))
+		if len(parts) < 2 {
+			continue
+		}
+		var finer []rbacv1.PolicyRule
+		for _, one := range all {
+			for _, part := range parts {
+				*list(&one) = part
+				finer = append(finer, one)
+			}
+		}
+		all = finer
+	}
+	return all
+}
+
+// chunks parts names so that each part is short.
+func chunks(names []string) [][]string {
+	var parts [][]string
+	begin, size := 0, 0
+	for i, name := range names {
+		if i > begin && (i-begin == maxListed || size+len(name) > maxText) {
+			parts = append(parts, names[begin:i])
+			begin, size = i, 0
+		}
+		size += len(name)
+	}
+	return append(parts, names[begin:])
+}
 
 func listed(names []string) string {
 	var out []string

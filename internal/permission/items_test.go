@@ -134,17 +134,28 @@ func TestWhatLooksQuotedIsNotTakenForWhatIs(t *testing.T) {
 	}
 }
 
-func TestLongListsAreCutWithACount(t *testing.T) {
+func TestNothingGraveHidesBehindWhatIsLong(t *testing.T) {
 	var names []string
-	for i := range maxListed + 3 {
-		names = append(names, fmt.Sprintf("n%02d", i))
+	for i := range 2*maxListed + 3 {
+		names = append(names, fmt.Sprintf("a%02d%s", i, strings.Repeat("x", 30*(i%7))))
 	}
-	item := grantItem(Grant{Subject: GroupSubject("g")}, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: names})
-	if !strings.HasSuffix(item.Text, "n11 and 3 more everywhere") {
-		t.Error(item.Text)
+	p := Powers{Grants: []Grant{{Subject: GroupSubject("g"), Rules: []rbacv1.PolicyRule{{
+		Verbs: append(slices.Clone(names), "delete"), APIGroups: []string{""}, Resources: append(slices.Clone(names), "secrets"),
+	}}}}}
+	items := p.Items()
+	grave, all := false, NewRules()
+	for _, item := range items {
+		grave = grave || strings.Contains(item.Text, "delete") && strings.Contains(item.Text, "secrets")
+		if strings.Contains(item.Text, " more ") || len(item.Text) > 5*maxText {
+			t.Errorf("a line is cut, or long: %s", item.Text)
+		}
+		all = all.Union(NewRules(item.Rule))
 	}
-	if len(item.Rule.Resources) != len(names) {
-		t.Error("rules do not see all of it")
+	if !grave {
+		t.Error("no line says that Secrets may be deleted")
+	}
+	if whole := NewRules(p.Grants[0].Rules...); !all.Covers(whole) || !whole.Covers(all) {
+		t.Error("the pieces are not the rule")
 	}
 }
 
