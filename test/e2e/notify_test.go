@@ -71,7 +71,7 @@ func TestApproversAreToldAndNobodyWaitsForThat(t *testing.T) {
 	if data.Namespace != a.namespace || data.ManifestDigest != string(of.Spec.ManifestDigest) || data.Plan == nil || data.Plan.Added != 1 {
 		t.Errorf("the event has %+v", data)
 	}
-	if got := a.votes("ann", "app-1"); got != v1alpha1.ReasonCounted {
+	if got := a.person("ann").votes("ann", "app-1"); got != v1alpha1.ReasonCounted {
 		t.Fatalf("the approval: %s", got)
 	}
 	a.ready("app") // though one of the two cannot be told
