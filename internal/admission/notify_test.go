@@ -49,7 +49,9 @@ func TestNamingASecretOfAReceiverNeedsGet(t *testing.T) {
 		{"any", every, receiver(1, "mine") + "," + receiver(2, "theirs"), ""},
 		{"none", one, "{name: c, url: 'http://c.example.com'}", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) { expect(t, test.want, dryCreate(as(t, env, test.user), notifyYAML(name, test.receivers))) })
+		t.Run(test.name, func(t *testing.T) {
+			expect(t, test.want, dryCreate(as(t, env, test.user), notifyYAML(name, test.receivers)))
+		})
 	}
 }
 

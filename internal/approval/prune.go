@@ -53,11 +53,7 @@ func (j *judge) takePrune(digest v1alpha1.Digest, past []v1alpha1.Decision) *v1a
 	for _, approval := range j.approvals {
 		made := decision(approval)
 		switch {
-		case j.mismatch(approval):
-		case slices.ContainsFunc(past, func(known v1alpha1.Decision) bool { return same(known, made) }):
-			j.count(approval)
-		case approval.Spec.Prune != digest:
-			j.refuse(approval, v1alpha1.ReasonDigestMismatch, "%s", otherRemovals(approval, digest, j.in.Revision.Name))
+		case j.mismatch(approval), j.ofOthers(approval, digest, past):
 		case approval.Name == ClassDecision || approval.Name == RollbackDecision:
 			j.refuse(approval, v1alpha1.ReasonRevisionDecided, "the name %q stands for what no person decides: create one of another name", approval.Name)
 		case approval.Spec.Decision == v1alpha1.DecisionApprove && j.insufficient(approval):
@@ -78,6 +74,20 @@ func (j *judge) takePrune(digest v1alpha1.Digest, past []v1alpha1.Decision) *v1a
 		}
 	}
 	return denial
+}
+
+// ofOthers answers an approval that is about other removals than those that wait: some that were decided about, or none.
+func (j *judge) ofOthers(approval v1alpha1.Approval, digest v1alpha1.Digest, past []v1alpha1.Decision) bool {
+	made := decision(approval)
+	switch {
+	case slices.ContainsFunc(past, func(known v1alpha1.Decision) bool { return same(known, made) }):
+		j.count(approval)
+	case approval.Spec.Prune != digest:
+		j.refuse(approval, v1alpha1.ReasonDigestMismatch, "%s", otherRemovals(approval, digest, j.in.Revision.Name))
+	default:
+		return false
+	}
+	return true
 }
 
 func otherRemovals(approval v1alpha1.Approval, digest v1alpha1.Digest, revision string) string {

@@ -58,7 +58,7 @@ const (
 	split   = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: web}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [list]}, {apiGroups: [""], resources: [configmaps], verbs: [get, list]}]}`
 	writer  = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: web}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list, delete]}]}`
 	bound   = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: web}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: ServiceAccount, name: a, namespace: web}]}`
-	evil    = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "x"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "аdmin"}, subjects: [{kind: User, name: "jаne‮"}]}`
+	evil    = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "x"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "аdmin"}, subjects: [{kind: User, name: "jаne` + "\u202e" + `"}]}`
 	account = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: web}}`
 )
 

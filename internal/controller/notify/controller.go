@@ -32,8 +32,9 @@ import (
 const (
 	// workers is how many events are on their way at once, all receivers together.
 	workers = 16
-	// DefaultFirst and DefaultLongest are the pauses between tries of what a receiver does not take, doubled each time.
-	DefaultFirst   = time.Second
+	// DefaultFirst is the pause after the first try of what a receiver does not take. It is doubled each time.
+	DefaultFirst = time.Second
+	// DefaultLongest is the longest such pause.
 	DefaultLongest = 5 * time.Minute
 )
 

@@ -132,31 +132,41 @@ func ordered(of *v1alpha1.InstanceRevision, all []v1alpha1.ApprovalNotice) ([]v1
 			notices = append(notices, *entry.DeepCopy())
 		}
 	}
-	var told, failed []string
-	pending := false
+	now := standing(of, all, notices)
+	states := notify.States(of)
+	switch {
+	case len(now.failed) > 0:
+		return notices, &metav1.Condition{Type: v1alpha1.ConditionNotified, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotifyFailed,
+			Message: strings.Join(now.failed, "; ") + "; it is tried again"}
+	case now.pending || len(states) == 0 && present != nil && present.Status == metav1.ConditionTrue && len(now.told) > 0:
+		return notices, present
+	case len(now.told) == 0 || len(states) == 0:
+		return notices, nil
+	}
+	return notices, &metav1.Condition{Type: v1alpha1.ConditionNotified, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNotified,
+		Message: "told " + strings.Join(now.told, ", ") + ": " + notify.Say(states)}
+}
+
+// stands is how far the receivers are: those that were told all, those that could not be, and whether one is being told.
+type stands struct {
+	told, failed []string
+	pending      bool
+}
+
+// standing looks at each receiver. A notice of one that was told all has no problem any more.
+func standing(of *v1alpha1.InstanceRevision, all []v1alpha1.ApprovalNotice, notices []v1alpha1.ReceiverNotice) (s stands) {
 	for _, receiver := range all {
 		entry := notify.Find(notices, receiver.Name)
 		switch owed := notify.Owed(of, receiver, time.Now()); {
 		case len(owed) == 0 && entry != nil:
 			entry.Problem = ""
-			told = append(told, receiver.Name)
+			s.told = append(s.told, receiver.Name)
 		case len(owed) == 0:
 		case entry != nil && entry.Problem != "":
-			failed = append(failed, receiver.Name+": "+entry.Problem)
+			s.failed = append(s.failed, receiver.Name+": "+entry.Problem)
 		default:
-			pending = true
+			s.pending = true
 		}
 	}
-	states := notify.States(of)
-	switch {
-	case len(failed) > 0:
-		return notices, &metav1.Condition{Type: v1alpha1.ConditionNotified, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotifyFailed,
-			Message: strings.Join(failed, "; ") + "; it is tried again"}
-	case pending || len(states) == 0 && present != nil && present.Status == metav1.ConditionTrue && len(told) > 0:
-		return notices, present
-	case len(told) == 0 || len(states) == 0:
-		return notices, nil
-	}
-	return notices, &metav1.Condition{Type: v1alpha1.ConditionNotified, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNotified,
-		Message: "told " + strings.Join(told, ", ") + ": " + notify.Say(states)}
+	return s
 }

@@ -190,7 +190,9 @@ func TestThirdRevisionAsksAnewForWhatTheFirstLeft(t *testing.T) {
 	four := s.revise(instance, 4, configMap("a"), claim("left")) // it comes back
 	last := s.waits(instance, four, "PersistentVolumeClaim "+s.namespace+"/right")
 	s.decide(four, "alice", v1alpha1.DecisionApprove, last.Digest)
-	s.until(instance, "all is decided", func() bool { return s.is(one, v1alpha1.ConditionSuperseded, "")() && s.is(two, v1alpha1.ConditionSuperseded, "")() })
+	s.until(instance, "all is decided", func() bool {
+		return s.is(one, v1alpha1.ConditionSuperseded, "")() && s.is(two, v1alpha1.ConditionSuperseded, "")()
+	})
 	if s.claimed("left") == nil || s.claimed("right") != nil {
 		t.Error("what came back is deleted, or what was approved is not")
 	}
