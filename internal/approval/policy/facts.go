@@ -162,6 +162,7 @@ type Request struct {
 
 // Revision is what is decided on.
 type Revision struct {
-	Number   int64 `json:"number"             doc:"number, from 1"`
-	Rollback bool  `json:"rollback,omitempty" doc:"its manifests are those of an earlier revision"`
+	Number    int64  `json:"number"             doc:"number, from 1"`
+	Rollback  bool   `json:"rollback,omitempty" doc:"its manifests are those of an earlier revision"`
+	Installer string `json:"installer,omitempty" doc:"namespace/name of the account as which it would be activated, if it is not the service account" len:"320"`
 }

@@ -52,6 +52,9 @@ func Of(in Input) *policy.Facts {
 	if in.Revision != nil {
 		f.Request.Users = in.Revision.Spec.ChangedBy
 		f.Revision = policy.Revision{Number: in.Revision.Spec.Number, Rollback: in.Revision.Spec.RollbackOf != nil}
+		if installer := in.Revision.Spec.Installer; installer != nil {
+			f.Revision.Installer = installer.Namespace + "/" + installer.Name
+		}
 		f.Instance.ServiceAccount = in.Revision.Spec.ServiceAccountName
 	}
 	return f

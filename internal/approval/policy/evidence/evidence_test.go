@@ -29,7 +29,7 @@ func TestFactsSayWhatThePlanSays(t *testing.T) {
 		},
 		Summary: &v1alpha1.PlanSummary{Against: 3},
 		Revision: &v1alpha1.InstanceRevision{Spec: v1alpha1.InstanceRevisionSpec{
-			Number: 4, RollbackOf: &back, ChangedBy: []string{"ann"}, ServiceAccountName: "installer",
+			Number: 4, RollbackOf: &back, ChangedBy: []string{"ann"}, ServiceAccountName: "installer", Installer: &v1alpha1.AccountReference{Namespace: "platform", Name: "strong"},
 		}},
 		Instance: &v1alpha1.BundleInstance{ObjectMeta: metav1.ObjectMeta{
 			Name: "web", Namespace: "team", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
@@ -61,7 +61,7 @@ func TestFactsSayWhatThePlanSays(t *testing.T) {
 		Instance:  policy.Instance{Name: "web", Namespace: "team", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}, ServiceAccount: "installer"},
 		Namespace: policy.Namespace{Name: "team", Labels: map[string]string{"e": "f"}},
 		Request:   policy.Request{Users: []string{"ann"}},
-		Revision:  policy.Revision{Number: 4, Rollback: true},
+		Revision:  policy.Revision{Number: 4, Rollback: true, Installer: "platform/strong"},
 		Now:       at,
 	}
 	if diff := cmp.Diff(want, Of(in)); diff != "" {
