@@ -32,6 +32,7 @@ type content struct {
 func read(objects []*unstructured.Unstructured, live *Snapshot) (*content, error) {
 	c := &content{objects: objects, before: newWorld(live.world), world: newWorld(live.world), accounts: map[accountID]*Account{}}
 	c.before.lean = true
+	c.before.bounded, c.world.bounded = true, true
 	for _, object := range objects {
 		if err := c.add(object); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@
 package permission
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -57,6 +58,14 @@ func Of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, error) {
 	return p, err
 }
 
+// TooLargeError says that the rules that matter to content are too many to be looked through: it could be allowed anything.
+type TooLargeError struct{}
+
+// Error says how many are too many.
+func (*TooLargeError) Error() string {
+	return fmt.Sprintf("the rules that its accounts hold have more than %d combinations of API group, resource and name: write them with fewer, or with \"*\"", maxTargets)
+}
+
 // of gives the rules of the grants besides, as they are needed to compare.
 func of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, map[Subject]scoped, error) {
 	c, err := read(objects, live)
@@ -68,8 +77,11 @@ func of(objects []*unstructured.Unstructured, live *Snapshot) (*Powers, map[Subj
 		Namespaces: c.namespaces(), Registries: registriesOf(objects),
 	}
 	held := c.grants()
-	p.Grants = grantList(held)
 	p.MayGain = c.gains(held)
+	if c.world.spent > maxTargets || c.before.spent > maxTargets {
+		return nil, nil, &TooLargeError{}
+	}
+	p.Grants = grantList(held)
 	return p, held, nil
 }
 

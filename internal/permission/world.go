@@ -57,6 +57,10 @@ type world struct {
 
 	// lean leaves out rules that are too large to be broken down: for what is to be taken away from something.
 	lean bool
+
+	// bounded has what is broken down counted, for all holders together: what is content's may be large on purpose.
+	bounded bool
+	spent   int
 }
 
 func newWorld(below *world) *world {
@@ -186,6 +190,9 @@ func (w *world) held(subjects []Subject) map[string]*Rules {
 		}
 	}
 	held := map[string]*Rules{}
+	if !w.afford(counts) {
+		return held
+	}
 	for namespace, rules := range found {
 		held[namespace] = &Rules{}
 		held[namespace].grow(counts[namespace])
@@ -194,6 +201,18 @@ func (w *world) held(subjects []Subject) map[string]*Rules {
 		}
 	}
 	return held
+}
+
+// maxTargets bounds what is broken down to see what one content may do: combinations of group, resource and name, for each
+// holder. Thousands of rules come nowhere near; content could have rules that take gigabytes.
+const maxTargets = 100_000
+
+// afford counts what is about to be broken down, and reports whether that is within the bounds of the world, if it has any.
+func (w *world) afford(counts map[string]int) bool {
+	for _, n := range counts {
+		w.spent += n
+	}
+	return !w.bounded || w.spent <= maxTargets
 }
 
 // rulesOf gives the rules of a role once the cluster has aggregated what is to be aggregated: those of all roles that it
