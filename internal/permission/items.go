@@ -129,6 +129,10 @@ func grantItem(g Grant, rule rbacv1.PolicyRule) Item {
 	} else if g.Namespace == "" {
 		where = "of the API server"
 	}
+	if slices.Contains(rule.Verbs, rbacv1.VerbAll) && slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) && slices.Contains(rule.Resources, rbacv1.ResourceAll) && len(rule.ResourceNames) == 0 {
+		item.Text = g.Subject.safely() + " may do everything " + where
+		return item
+	}
 	item.Text = g.Subject.safely() + " may " + verbsText(rule.Verbs) + " " + what + " " + where
 	return item
 }

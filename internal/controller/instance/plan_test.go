@@ -30,7 +30,7 @@ func (p *interrupted) Plan(ctx context.Context, revision *v1alpha1.InstanceRevis
 	live.Status.Conditions = append(live.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPlanning, LastTransitionTime: metav1.Now(),
 	})
-	return &v1alpha1.PlanSummary{Added: 3}, p.client.Status().Update(ctx, live)
+	return &v1alpha1.PlanSummary{Added: 3, Permissions: &v1alpha1.PlannedPermissions{}}, p.client.Status().Update(ctx, live)
 }
 
 func TestAPlanIsNotLostBecauseSomebodyWroteTheStatusMeanwhile(t *testing.T) {
@@ -67,7 +67,7 @@ type counted struct{ calls int }
 
 func (p *counted) Plan(context.Context, *v1alpha1.InstanceRevision, []v1alpha1.InstanceRevision) (*v1alpha1.PlanSummary, error) {
 	p.calls++
-	return &v1alpha1.PlanSummary{Added: 1}, nil
+	return &v1alpha1.PlanSummary{Added: 1, Permissions: &v1alpha1.PlannedPermissions{}}, nil
 }
 
 // Who approves has to see who signed it, as things stand now.
