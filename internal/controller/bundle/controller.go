@@ -223,7 +223,7 @@ func (c *Controller) tell(before, after *v1alpha1.Bundle) {
 // wait for one, and those whose signatures were judged as it asked before.
 func (c *Controller) waitingForClass(ctx context.Context, changed client.Object) []reconcile.Request {
 	var list v1alpha1.BundleList
-	if err := c.Client.List(ctx, &list); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	class, _ := changed.(*v1alpha1.ProvisionerClass)

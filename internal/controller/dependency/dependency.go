@@ -92,7 +92,8 @@ func circle(ctx context.Context, c client.Reader, instance *v1alpha1.BundleInsta
 // Dependents finds the instances that wait for one, to be looked at when that one changes.
 func Dependents(ctx context.Context, c client.Reader, on client.Object) []reconcile.Request {
 	var list v1alpha1.BundleInstanceList
-	if err := c.List(ctx, &list, client.InNamespace(on.GetNamespace())); err != nil {
+	// It is asked at each change of each instance: to copy all of them each time would grow with the square of their number.
+	if err := c.List(ctx, &list, client.InNamespace(on.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

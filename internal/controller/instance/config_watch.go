@@ -49,7 +49,7 @@ func (c *Controller) watchKind(informers cache.Cache, start func(source.Source) 
 // ofConfig finds the instances whose configuration has a part in an object.
 func (c *Controller) ofConfig(ctx context.Context, kind string, changed client.Object) []reconcile.Request {
 	var list v1alpha1.BundleInstanceList
-	if err := c.Client.List(ctx, &list, client.InNamespace(changed.GetNamespace())); err != nil {
+	if err := c.Client.List(ctx, &list, client.InNamespace(changed.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

@@ -34,7 +34,7 @@ func (c *Controller) ofDependency(ctx context.Context, object client.Object) []r
 // ofBundle finds the instances that use a bundle, by template or by reference.
 func (c *Controller) ofBundle(ctx context.Context, bundle client.Object) []reconcile.Request {
 	var list v1alpha1.BundleInstanceList
-	if err := c.Client.List(ctx, &list, client.InNamespace(bundle.GetNamespace())); err != nil {
+	if err := c.Client.List(ctx, &list, client.InNamespace(bundle.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -52,7 +52,7 @@ func (c *Controller) ofBundle(ctx context.Context, bundle client.Object) []recon
 // generation or readiness matters, and classes change rarely.
 func (c *Controller) ofClass(ctx context.Context, class client.Object) []reconcile.Request {
 	var list v1alpha1.BundleInstanceList
-	if err := c.Client.List(ctx, &list); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

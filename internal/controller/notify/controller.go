@@ -116,7 +116,7 @@ func (c *Controller) ofRevision(ctx context.Context, object client.Object) []Req
 
 func (c *Controller) ofClass(ctx context.Context, object client.Object) (out []Request) {
 	var list v1alpha1.InstanceRevisionList
-	if err := c.Client.List(ctx, &list); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache ends
 	}
 	for i := range list.Items {

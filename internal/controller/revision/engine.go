@@ -82,10 +82,15 @@ func (c *Controller) options(ctx context.Context, revision *v1alpha1.InstanceRev
 func Alive(ctx context.Context, r client.Reader) ownership.Alive {
 	return func(uid types.UID) bool {
 		var list v1alpha1.BundleInstanceList
-		if err := r.List(ctx, &list); err != nil {
+		if err := r.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			return true
 		}
-		return slices.ContainsFunc(list.Items, func(instance v1alpha1.BundleInstance) bool { return instance.UID == uid })
+		for i := range list.Items {
+			if list.Items[i].UID == uid {
+				return true
+			}
+		}
+		return false
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *Controller) ofApproval(ctx context.Context, object client.Object) []rec
 // reclaim policy may have changed.
 func (c *Controller) ofClass(ctx context.Context, class client.Object) []reconcile.Request {
 	var list v1alpha1.InstanceRevisionList
-	if err := c.Client.List(ctx, &list); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	seen := map[types.NamespacedName]bool{}
