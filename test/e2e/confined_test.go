@@ -105,14 +105,14 @@ func TestManagerThatIsConfinedActsInItsNamespacesOnly(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || len(found.Status.Conditions) > 0 || len(found.Finalizers) > 0 {
 		t.Errorf("the instance outside was touched: %+v, %v", found, err)
 	}
-	// The namespace goes, with Secrets and revisions in any order.
+	forbidden(t, own)
+	// The namespace goes and takes the manager's rights with it, with Secrets and revisions in any order.
 	if err := c.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inside}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, own, func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: inside}, &corev1.Namespace{}))
 	})
-	forbidden(t, own)
 }
 
 // forbidden fails if the manager asks for what it may not have, again and again.

@@ -69,6 +69,7 @@ func (a *tenant) noting() {
 }
 
 func TestNobodyApprovesAnOwnChangeAndAsManyMustAsTheClassAsks(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.changeClass(func(p *v1alpha1.ApprovalPolicy) { p.RequiredApprovals, p.AllowSelfApproval = 2, new(bool) })
 	a.noting()

@@ -45,6 +45,7 @@ func (a *tenant) says(name, conditionType string, parts ...string) {
 }
 
 func TestARegistryThatWantsCredentialsGetsThoseOfTheTenant(t *testing.T) {
+	t.Parallel()
 	registry := ociregistry.New(t, ociregistry.Options{User: "puller", Password: "let me in"})
 	credentials, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Host(): map[string]string{
 		"auth": base64.StdEncoding.EncodeToString([]byte("puller:let me in")),
@@ -93,6 +94,7 @@ func TestARegistryThatWantsCredentialsGetsThoseOfTheTenant(t *testing.T) {
 }
 
 func TestASuspendedInstanceIsLeftAloneUntilItGoesOn(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1")}))
 	a.ready("app")
@@ -122,6 +124,7 @@ spec:
 `
 
 func TestADeadlineThatPassesIsSaidAndALateSuccessCounts(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": fmt.Sprintf(deployment, "testenv.rukpak.io/pod: not-ready")}), func(i *v1alpha1.BundleInstance) {
 		i.Spec.Strategy.ProgressDeadline = &metav1.Duration{Duration: 2 * time.Second}
@@ -212,6 +215,7 @@ spec:
 
 // TestADefinitionWithLiveCustomResourcesIsKept: its deletion would delete what users made of it.
 func TestADefinitionWithLiveCustomResourcesIsKept(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"crd.yaml": fmt.Sprintf(thingDefinition, a.namespace), "a.yaml": configMap("one", "1")}))
 	instance := a.ready("app")

@@ -54,6 +54,7 @@ func (a *tenant) configMap(name string) *corev1.ConfigMap {
 }
 
 func TestNothingIsActiveBeforeItsBytesAreApproved(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1"), "b.yaml": configMap("two", "1")}))
 	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
@@ -73,6 +74,7 @@ func TestNothingIsActiveBeforeItsBytesAreApproved(t *testing.T) {
 }
 
 func TestTheOldRevisionStaysActiveAndHealedWhileTheNewOneWaits(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1"), "b.yaml": configMap("two", "1")}))
 	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
@@ -113,6 +115,7 @@ func TestTheOldRevisionStaysActiveAndHealedWhileTheNewOneWaits(t *testing.T) {
 }
 
 func TestADenialIsFinalAndTakesNothingDown(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1")}))
 	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
@@ -145,6 +148,7 @@ func TestADenialIsFinalAndTakesNothingDown(t *testing.T) {
 }
 
 func TestAnApprovalOfOtherBytesCountsForNothing(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalManual)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1")}))
 	a.condition("app", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForApproval)
@@ -170,6 +174,7 @@ func TestAnApprovalOfOtherBytesCountsForNothing(t *testing.T) {
 }
 
 func TestDeletionRemovesTheObjects(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1")}))
 	instance := a.ready("app")
@@ -181,6 +186,7 @@ func TestDeletionRemovesTheObjects(t *testing.T) {
 }
 
 func TestRetainLeavesTheObjects(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	a.instance("app", a.push("v1", map[string]string{"a.yaml": configMap("one", "1")}), func(i *v1alpha1.BundleInstance) {
 		i.Annotations = map[string]string{v1alpha1.AnnotationReclaimPolicy: string(v1alpha1.ReclaimRetain)}
@@ -196,6 +202,7 @@ func TestRetainLeavesTheObjects(t *testing.T) {
 // TestABundleThatOnlyLooksLikeTheTemplatesIsNotUsed: not even an administrator, whom admission lets make such a
 // Bundle, can put other content under the name that a template stands for.
 func TestABundleThatOnlyLooksLikeTheTemplatesIsNotUsed(t *testing.T) {
+	t.Parallel()
 	a := newTenant(t, v1alpha1.ApprovalAutomatic)
 	wanted := a.push("wanted", map[string]string{"a.yaml": configMap("one", "wanted")})
 	other := a.push("other", map[string]string{"a.yaml": configMap("one", "other")})
