@@ -132,7 +132,7 @@ func (c *content) owns() []Owned {
 		id := ownership.IDOf(object)
 		switch {
 		case id.Namespace != "", id.Group == rbacv1.GroupName, id.Group == admissionGroup:
-		case id.Group == "" && id.Kind == "Namespace", id.Kind == "CustomResourceDefinition":
+		case id.Group == "" && id.Kind == "Namespace", id.GroupKind() == crdKind:
 			all = append(all, Owned{Group: id.Group, Kind: id.Kind, Name: id.Name})
 		default:
 			all = append(all, Owned{Group: id.Group, Kind: id.Kind})

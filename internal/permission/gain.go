@@ -31,6 +31,7 @@ const (
 	WayForeign      = "ForeignSecret"      // Pods read a Secret that the content does not bring
 	WayCustom       = "CustomResource"     // what a controller of others makes of a custom resource
 	WayUnknown      = "Unknown"            // what cannot be read or compared
+	WayTraffic      = "DivertTraffic"      // traffic for addresses comes to the content, or its Services lead to them
 	WayCSITokens    = "TokensOfVolumeUser" // a CSI driver gets tokens of the Pods that use its volumes
 )
 

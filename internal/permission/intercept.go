@@ -51,12 +51,12 @@ func (c *content) intercepts() []Intercept {
 	return found.sorted()
 }
 
-// brings reports whether an object of a kind and name is among those of the content.
-func (c *content) brings(kind, name string) bool {
-	return slices.ContainsFunc(c.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+// brings reports whether an object without a namespace is among those of the content.
+func (c *content) brings(id ownership.ID) bool {
+	return slices.ContainsFunc(c.objects, func(o *unstructured.Unstructured) bool { return ownership.IDOf(o) == id })
 }
 
-func (i interception) read(object *unstructured.Unstructured, brings func(kind, name string) bool) {
+func (i interception) read(object *unstructured.Unstructured, brings func(ownership.ID) bool) {
 	switch i.object.Group + "/" + i.object.Kind {
 	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
 		i.webhooks(MutatingWebhook, object)
@@ -109,9 +109,9 @@ func (i interception) policy(by string, object *unstructured.Unstructured) {
 }
 
 // policyBinding is about a policy that somebody else brought. What that does is not looked at: so it counts as anything.
-func (i interception) policyBinding(by string, object *unstructured.Unstructured, brings func(kind, name string) bool) {
+func (i interception) policyBinding(by string, object *unstructured.Unstructured, brings func(ownership.ID) bool) {
 	policy := textAt(object.Object, "spec", "policyName")
-	if brings(strings.TrimSuffix(i.object.Kind, "Binding"), policy) {
+	if brings(ownership.ID{Group: admissionGroup, Kind: strings.TrimSuffix(i.object.Kind, "Binding"), Name: policy}) {
 		return
 	}
 	only := narrowing(mapAt(object.Object, "spec"), "matchResources", "paramRef")

@@ -331,7 +331,7 @@ var waysText = map[string]string{
 	WayRelease: "by letting content of RukPak become active", WayAggregation: "by a role that gets the rules of whatever role has its labels",
 	WayMissingRole: "by a binding to a role that does not exist", WayForeign: "by a Secret that it does not bring",
 	WayCustom: "by what a controller makes of a custom resource", WayUnknown: "by what cannot be read or compared",
-	WayCSITokens: "by tokens of the Pods that use its volumes",
+	WayTraffic: "by Services of which nobody checks that the addresses are its own", WayCSITokens: "by tokens of the Pods that use its volumes",
 }
 
 func gainItem(g Gain) Item {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/internal/ownership"
 )
@@ -32,19 +33,28 @@ type Snapshot struct {
 func NewSnapshot(live Live) *Snapshot {
 	w := newWorld(nil)
 	for _, o := range live.Roles {
-		w.addRole(&role{id: roleID{o.Namespace, o.Name}, rules: o.Rules})
+		r := &role{id: roleID{o.Namespace, o.Name}, rules: o.Rules}
+		w.addRole(r)
+		w.own(r.id.object(), o)
 	}
 	for _, o := range live.ClusterRoles {
-		w.addRole(&role{id: roleID{"", o.Name}, rules: o.Rules, labels: o.Labels, aggregation: o.AggregationRule})
+		r := &role{id: roleID{"", o.Name}, rules: o.Rules, labels: o.Labels, aggregation: o.AggregationRule}
+		w.addRole(r)
+		w.own(r.id.object(), o)
 	}
 	for _, o := range live.RoleBindings {
-		w.addBinding(newBinding(ownership.ID{Group: rbacv1.GroupName, Kind: "RoleBinding", Namespace: o.Namespace, Name: o.Name}, o.RoleRef, o.Subjects))
+		id := ownership.ID{Group: rbacv1.GroupName, Kind: "RoleBinding", Namespace: o.Namespace, Name: o.Name}
+		w.addBinding(newBinding(id, o.RoleRef, o.Subjects))
+		w.own(id, o)
 	}
 	for _, o := range live.ClusterRoleBindings {
-		w.addBinding(newBinding(ownership.ID{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding", Name: o.Name}, o.RoleRef, o.Subjects))
+		id := ownership.ID{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding", Name: o.Name}
+		w.addBinding(newBinding(id, o.RoleRef, o.Subjects))
+		w.own(id, o)
 	}
 	for _, o := range live.Accounts {
 		w.accounts[accountID{o.Namespace, o.Name}] = o.AutomountServiceAccountToken
+		w.own(accountID{o.Namespace, o.Name}.object(), o)
 	}
 	return &Snapshot{world: w}
 }
@@ -54,6 +64,18 @@ func (s *Snapshot) Without(objects []*unstructured.Unstructured) *Snapshot {
 	w := newWorld(s.world)
 	for _, object := range objects {
 		w.hide(ownership.IDOf(object))
+	}
+	return &Snapshot{world: w}
+}
+
+// WithoutThoseOf is the snapshot as if those of some objects were not there that carry the mark of an instance. That content
+// once had an object of a name makes nothing its own that others have under that name: what such a binding grants is granted.
+func (s *Snapshot) WithoutThoseOf(owner types.UID, objects []*unstructured.Unstructured) *Snapshot {
+	w := newWorld(s.world)
+	for _, object := range objects {
+		if id := ownership.IDOf(object); s.owners[id] == owner {
+			w.hide(id)
+		}
 	}
 	return &Snapshot{world: w}
 }

@@ -3,6 +3,8 @@
 package permission
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +31,7 @@ func (c *content) ownGains() []Gain {
 			all = append(all, Gain{Namespace: one.object.Namespace, Way: WayUnknown, Value: "Pods of " + one.object.String() + ", which cannot be read"})
 		}
 	}
-	return append(append(all, c.foreignSecrets()...), c.handedOver()...)
+	return slices.Concat(all, c.foreignSecrets(), c.handedOver(), c.reaches())
 }
 
 // foreignSecrets are Secrets that Pods read and the content does not bring.
@@ -91,7 +93,7 @@ func secretsInEnvironment(container corev1.Container) []string {
 func (c *content) handedOver() []Gain {
 	defined := map[schema.GroupKind]bool{}
 	for _, object := range c.objects {
-		if object.GetKind() == "CustomResourceDefinition" {
+		if ownership.IDOf(object).GroupKind() == crdKind {
 			defined[schema.GroupKind{Group: textAt(object.Object, "spec", "group"), Kind: textAt(object.Object, "spec", "names", "kind")}] = true
 		}
 	}

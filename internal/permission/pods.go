@@ -186,6 +186,11 @@ func (c *content) podPowers() []PodPower {
 			found.add(PodPower{Namespace: one.object.Namespace, What: what, Value: value}, one.object.String())
 		})
 	}
+	for _, object := range c.objects {
+		if namespace, path := volumePath(object); path != "" {
+			found.add(PodPower{Namespace: namespace, What: PodHostPath, Value: path}, ownership.IDOf(object).String())
+		}
+	}
 	return found.sorted()
 }
 

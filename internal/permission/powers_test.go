@@ -240,9 +240,9 @@ MutatingWebhook CREATE */*.* Namespaced -> a/s
 ValidatingWebhook * pods. {"objectSelector":{"matchLabels":{"a":"b"}}} -> https://evil.example`},
 		"what serves and converts": {`
 - {apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: v1.x.io, spec: {group: x.io, version: v1, service: {namespace: a, name: s}}}
-- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: ys.x.io, spec: {group: x.io, names: {plural: ys, kind: Y},
+- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: ys.x.io, spec: {group: x.io, names: {plural: ys, kind: Thing},
     conversion: {strategy: Webhook, webhook: {clientConfig: {service: {namespace: a, name: s}}}}}}
-- {apiVersion: x.io/v1, kind: Y, metadata: "a:y"}
+- {apiVersion: x.io/v1, kind: Thing, metadata: "a:y"}
 - {apiVersion: z.io/v1, kind: Z, metadata: "a:z"}
 - {apiVersion: v1, kind: Namespace, metadata: "ns"}
 - {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: d, spec: {tokenRequests: [{audience: a}]}}`,
@@ -254,6 +254,36 @@ owns APIService
 owns CSIDriver
 owns CustomResourceDefinition ys.x.io
 owns Namespace ns`},
+		"volumes that are paths of nodes, addresses, and levels of namespaces": {`
+- {apiVersion: v1, kind: PersistentVolume, metadata: v, spec: {hostPath: {path: /etc}}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: w, spec: {local: {path: /var/lib}, claimRef: {namespace: a, name: c}}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: x, spec: {nfs: {path: /srv, server: s}}}
+- {apiVersion: v1, kind: Service, metadata: "a:s", spec: {externalIPs: [10.0.0.1]}}
+- {apiVersion: v1, kind: Endpoints, metadata: "a:e", subsets: [{addresses: [{ip: 10.0.0.2}], notReadyAddresses: [{ip: 10.0.0.3}]}]}
+- {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: "a:f", addressType: IPv4, endpoints: [{addresses: [10.0.0.4]}]}
+- {apiVersion: v1, kind: Namespace, metadata: {name: lax, labels: {pod-security.kubernetes.io/enforce: privileged}}}
+- {apiVersion: v1, kind: Namespace, metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}}`,
+			`pods: HostPath /etc
+pods in a: HostPath /var/lib
+content in a may gain: DivertTraffic 10.0.0.1
+content in a may gain: DivertTraffic 10.0.0.2
+content in a may gain: DivertTraffic 10.0.0.3
+content in a may gain: DivertTraffic 10.0.0.4
+content in lax may gain: LiftPodSecurity level privileged
+owns Namespace lax
+owns Namespace strict
+owns PersistentVolume`},
+		"kinds that only have the names of others": {`
+- {apiVersion: x.io/v1, kind: MutatingAdmissionPolicy, metadata: of-others}
+- {apiVersion: x.io/v1, kind: CustomResourceDefinition, metadata: ys.x.io, spec: {group: x.io, names: {plural: ys, kind: Thing}}}
+- {apiVersion: x.io/v1, kind: Thing, metadata: "a:y"}
+- {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: m, spec: {policyName: of-others}}`,
+			`MutatingPolicy * */*.* -> policy of-others
+content in a may gain: CustomResource Thing.x.io
+content may gain: CustomResource CustomResourceDefinition.x.io
+content may gain: CustomResource MutatingAdmissionPolicy.x.io
+owns CustomResourceDefinition
+owns MutatingAdmissionPolicy`},
 		"policies": {`
 - {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: m, spec: {matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}]}}}
 - {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: m, spec: {policyName: m}}
@@ -292,6 +322,9 @@ func TestOnlyWhatIsMoreIsGained(t *testing.T) {
 		return `- {apiVersion: admissionregistration.k8s.io/v1, kind: ` + kind + `, metadata: m, webhooks: [{name: x, clientConfig: {service: {namespace: a, name: s}}, ` + only +
 			`rules: [{apiGroups: [""], operations: [CREATE], resources: ["` + resource + `"]}]}]}`
 	}
+	volume := func(source, name string) string {
+		return `- {apiVersion: v1, kind: PersistentVolume, metadata: "` + name + `", spec: {` + source + `}}`
+	}
 	const mutating, validating = "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
 	tests := map[string]struct {
 		old, new string
@@ -308,6 +341,8 @@ func TestOnlyWhatIsMoreIsGained(t *testing.T) {
 		"from one to all":                 {hook(mutating, "pods", ""), hook(mutating, "*", ""), 1},
 		"from all to those with a label":  {hook(mutating, "pods", ""), hook(mutating, "pods", "objectSelector: {matchLabels: {a: b}}, "), 0},
 		"from those with a label to all":  {hook(mutating, "pods", "objectSelector: {matchLabels: {a: b}}, "), hook(mutating, "pods", ""), 1},
+		"a second volume, of the node":    {volume("nfs: {server: s, path: /a}", "v"), volume("nfs: {server: s, path: /a}", "v") + "\n" + volume("hostPath: {path: /}", "w"), 1},
+		"a volume below":                  {volume("hostPath: {path: /var}", "v"), volume("local: {path: /var/log}", "v"), 0},
 		"all subresources are not of all": {hook(mutating, "*", ""), hook(mutating, "pods/*", ""), 1},
 	}
 	for name, tc := range tests {

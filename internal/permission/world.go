@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"rukpak.io/rukpak/internal/ownership"
 )
@@ -50,7 +51,8 @@ type world struct {
 	roles     map[roleID]*role
 	bindings  map[ownership.ID]*binding
 	bySubject map[Subject][]*binding
-	accounts  map[accountID]*bool // whether tokens are mounted, nil if that is not said
+	accounts  map[accountID]*bool        // whether tokens are mounted, nil if that is not said
+	owners    map[ownership.ID]types.UID // instances, by the objects that carry their mark
 
 	once    sync.Once
 	current []*role // see clusterRoles
@@ -67,6 +69,7 @@ func newWorld(below *world) *world {
 	return &world{
 		below: below, hidden: map[ownership.ID]bool{}, roles: map[roleID]*role{}, bindings: map[ownership.ID]*binding{},
 		bySubject: map[Subject][]*binding{}, accounts: map[accountID]*bool{},
+		owners: map[ownership.ID]types.UID{},
 	}
 }
 
@@ -81,6 +84,13 @@ func (w *world) addBinding(b *binding) {
 	}
 }
 
+// own notes whose an object is.
+func (w *world) own(id ownership.ID, object metav1.Object) {
+	if owner, ok := ownership.OwnerOf(object); ok {
+		w.owners[id] = owner.UID
+	}
+}
+
 func (w *world) hide(id ownership.ID) { w.hidden[id] = true }
 
 func (id roleID) object() ownership.ID {
@@ -88,6 +98,10 @@ func (id roleID) object() ownership.ID {
 		return ownership.ID{Group: rbacv1.GroupName, Kind: "ClusterRole", Name: id.name}
 	}
 	return ownership.ID{Group: rbacv1.GroupName, Kind: "Role", Namespace: id.namespace, Name: id.name}
+}
+
+func (id accountID) object() ownership.ID {
+	return ownership.ID{Kind: rbacv1.ServiceAccountKind, Namespace: id.namespace, Name: id.name}
 }
 
 // role finds a role, nil if there is none.
@@ -167,7 +181,7 @@ func (w *world) automount(id accountID) bool {
 		if said, known := w.accounts[id]; known {
 			return said == nil || *said
 		}
-		if w.hidden[ownership.ID{Kind: "ServiceAccount", Namespace: id.namespace, Name: id.name}] {
+		if w.hidden[id.object()] {
 			break
 		}
 	}

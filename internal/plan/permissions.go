@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/pod-security-admission/api"
 
 	"rukpak.io/rukpak/internal/manifest"
@@ -50,6 +51,8 @@ type Runtime struct {
 	Live *permission.Snapshot
 	// Active are the objects of the revision that is active; none if there is none.
 	Active []*unstructured.Unstructured
+	// Owner is the instance, whose mark tells what in the cluster is its own.
+	Owner types.UID
 	// Left are those of all revisions that may have left something, also of ones that never became active: what they
 	// brought is no right that the cluster gave.
 	Left []provisioner.Phase
@@ -60,7 +63,7 @@ func (r Runtime) permissions(objects []*unstructured.Unstructured) *Permissions 
 	if r.Unknown != "" {
 		return &Permissions{Unknown: r.Unknown}
 	}
-	base := r.Live.Without(manifest.Set{Phases: r.Left}.Objects())
+	base := r.Live.WithoutThoseOf(r.Owner, manifest.Set{Phases: r.Left}.Objects())
 	has, expansion, err := permission.Between(r.Active, objects, base)
 	if err != nil {
 		return &Permissions{Unknown: oneLine(err.Error())}

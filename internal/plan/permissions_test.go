@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/internal/permission"
 	"rukpak.io/rukpak/provisioner"
 )
@@ -63,6 +64,7 @@ const (
 )
 
 func TestPermissionsAreComparedWithWhatIsActive(t *testing.T) {
+	owner := ownership.Owner{UID: "one", Namespace: "web", Name: "app"}
 	for name, test := range map[string]struct {
 		active, left, content []string
 		live                  permission.Live
@@ -76,15 +78,29 @@ func TestPermissionsAreComparedWithWhatIsActive(t *testing.T) {
 		"what a revision that failed left in the cluster is no right that it has": {
 			[]string{reader, bound, account}, []string{writer}, []string{writer, bound, account},
 			permission.Live{Roles: []*rbacv1.Role{{
-				ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "web"},
+				ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "web", Labels: owner.Labels()},
 				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "delete"}}},
 			}}},
 			[]string{"ServiceAccount web/a may delete configmaps in namespace web"}, nil,
 		},
+		"a binding of others is theirs, though a revision that failed had one of that name": {
+			nil, []string{bound}, []string{account},
+			permission.Live{
+				ClusterRoles: []*rbacv1.ClusterRole{{
+					ObjectMeta: metav1.ObjectMeta{Name: "strong"},
+					Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}}},
+				}},
+				RoleBindings: []*rbacv1.RoleBinding{{
+					ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "web"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "strong"},
+					Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "a", Namespace: "web"}},
+				}},
+			},
+			[]string{"ServiceAccount web/a may list nodes in namespace web", "has objects in namespace web"}, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := Runtime{
-				Live: permission.NewSnapshot(test.live), Active: objectsOf(t, test.active...),
+				Live: permission.NewSnapshot(test.live), Owner: owner.UID, Active: objectsOf(t, test.active...),
 				Left: []provisioner.Phase{{Objects: objectsOf(t, append(test.left, test.active...)...)}},
 			}
 			p := from.permissions(objectsOf(t, test.content...))

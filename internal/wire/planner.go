@@ -82,7 +82,7 @@ func (p *planner) compute(ctx context.Context, of *v1alpha1.InstanceRevision, al
 	}
 	var earlier []*revision.Loaded
 	var older []provisioner.Phase
-	runtime := &plan.Runtime{}
+	runtime := &plan.Runtime{Owner: of.Spec.Instance.UID}
 	using := []*v1alpha1.InstanceRevision{of}
 	for i := range all {
 		other := &all[i]

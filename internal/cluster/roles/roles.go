@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"rukpak.io/rukpak/internal/ownership"
 	"rukpak.io/rukpak/internal/permission"
 )
 
@@ -70,7 +71,11 @@ func bare(object any) (any, error) {
 }
 
 func identity(of metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion}
+	bare := metav1.ObjectMeta{Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion}
+	if owner, ok := ownership.OwnerOf(&of); ok {
+		bare.Labels = map[string]string{ownership.LabelInstanceUID: string(owner.UID)}
+	}
+	return bare
 }
 
 // New begins to watch. It does not wait.
