@@ -2,7 +2,14 @@
 
 package admission
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 func TestApprovalIsTheUsersOwnAndNeedsTheVerbOnItsClass(t *testing.T) {
 	env := cluster.Env(t)
@@ -46,4 +53,44 @@ func TestApprovalCannotBeChanged(t *testing.T) {
 	admin := adminClient(t, env)
 	expect(t, "an Approval cannot be changed; create another one", dryPatch(admin, made, "", `{"spec":{"decision":"Deny"}}`))
 	expect(t, "", dryPatch(admin, made, "", `{"metadata":{"labels":{"ticket":"42"}}}`))
+}
+
+func TestAnApprovalIsTakenBackByItsUserOnly(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	ann, bob, chief := "ann-of-"+namespace, "bob-of-"+namespace, "chief-of-"+namespace
+	remove := right{"delete", "rukpak.io", "approvals", namespace, ""}
+	grant(t, env, ann, remove, right{"create", "rukpak.io", "approvals", namespace, ""}, approve("reviewed"))
+	grant(t, env, bob, right{"delete", "rukpak.io", "approvals", "", ""}, approve("reviewed")) // in all namespaces, as an approver of the cluster
+	grant(t, env, chief, remove, right{"deletecollection", "rukpak.io", "approvals", namespace, ""})
+	made := object(approvalYAML(namespace, ann, "reviewed"))
+	if err := as(t, env, ann).Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	taking := func(user string) func(context.Context) error {
+		acting := as(t, env, user)
+		return func(ctx context.Context) error { return acting.Delete(ctx, made.DeepCopy(), client.DryRunAll) }
+	}
+	expect(t, `the Approval is of "`+ann+`" and you are "`+bob+`"`, taking(bob))
+	expect(t, "", taking(chief))
+	expect(t, "", taking(ann))
+}
+
+func TestTheGarbageCollectorRemovesApprovals(t *testing.T) {
+	env := cluster.Env(t)
+	namespace := env.NewNamespace(t)
+	// A ConfigMap plays the revision: it takes the garbage collector half a minute to see new kinds.
+	owner := mustCreate(t, env, "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: "+namespace+"}}")
+	made := object(approvalYAML(namespace, "admin", "reviewed"))
+	made.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
+	admin := adminClient(t, env)
+	if err := admin.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	expectWithin(t, time.Minute, "not found", func(ctx context.Context) error {
+		return admin.Get(ctx, client.ObjectKeyFromObject(made), made.DeepCopy())
+	})
 }

@@ -48,7 +48,7 @@ func TestUserRolesGiveWhatTheySayAndNoMore(t *testing.T) {
 		{"admin", namespace, join(in(namespace, "get", namespaced...), writing, shown, files, upload), join(never, full, in(namespace, "create", "approvals"), class("use"), class("approve"))},
 		{"rukpak-viewer", "", join(in(elsewhere, "list", namespaced...), class("list")), join(never, writing, secrets, class("use"), class("approve"))},
 		{"rukpak-editor", namespace, writing, join(never, secrets, class("use"), in(namespace, "create", "approvals"))},
-		{"rukpak-approver", namespace, join(in(namespace, "create", "approvals"), in(namespace, "get", namespaced...), shown, files), join(never, full, upload, writing, secrets, class("approve"), in(namespace, "delete", "approvals"))},
+		{"rukpak-approver", namespace, join(in(namespace, "create", "approvals"), in(namespace, "delete", "approvals"), in(namespace, "get", namespaced...), shown, files), join(never, full, upload, writing, secrets, class("approve"), in(namespace, "deletecollection", "approvals"))},
 		{"rukpak-approver", "", join(in(namespace, "create", "approvals"), class("approve")), join(never, writing, secrets, class("use"))},
 		{"rukpak-class-user", "", join(class("use"), class("get")), join(never, writing, class("approve"), class("update"))},
 		{"rukpak-plan-reader", namespace, join(secrets, shown, full), join(never, upload, writing, []right{{"delete", "", "secrets", namespace, ""}, {"get", "", "secrets", elsewhere, ""}})},
