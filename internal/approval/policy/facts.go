@@ -113,8 +113,8 @@ type PodSecurity struct {
 
 // Bundle is the content.
 type Bundle struct {
-	Verified   bool        `json:"verified"             doc:"each source of the bundle has a signature that counts"`
-	Signatures []Signature `json:"signatures,omitempty" doc:"the signatures that count" max:"32"`
+	Verified   bool        `json:"verified"             doc:"each source of the bundle has a signature that the verification of the class asks for; one that only the bundle asks for does not count"`
+	Signatures []Signature `json:"signatures,omitempty" doc:"the signatures that were asked for and found, also those that only the bundle asks for" max:"32"`
 	Sources    []Source    `json:"sources,omitempty"    doc:"where the content comes from" max:"32"`
 	Version    *Version    `json:"version,omitempty"    doc:"the version of the content, if it is one of semver"`
 }
@@ -122,7 +122,7 @@ type Bundle struct {
 // Signature is one that counts.
 type Signature struct {
 	Source  int64  `json:"source"            doc:"index in bundle.sources"`
-	AskedBy string `json:"askedBy,omitempty" doc:"source, or class/ and the name of the class" len:"128"`
+	AskedBy string `json:"askedBy,omitempty" doc:"class/ and the name of the class; or source, where whoever wrote the bundle chose the key" len:"128"`
 	Method  string `json:"method,omitempty"  doc:"cosign key, cosign keyless or notation" len:"32"`
 	Signer  string `json:"signer,omitempty"  doc:"fingerprint of the key, or the identity in the certificate" len:"512"`
 }

@@ -43,7 +43,7 @@ func Of(in Input) *policy.Facts {
 	}
 	f.Bundle.Version = versions(in.From, in.To)
 	if in.Bundle != nil {
-		bundleOf(in.Bundle, &f.Bundle)
+		bundleOf(in.Bundle, in.Revision, &f.Bundle)
 	}
 	if in.Instance != nil {
 		f.Instance = policy.Instance{Name: in.Instance.Name, Namespace: in.Instance.Namespace, Labels: in.Instance.Labels, Annotations: in.Instance.Annotations}
@@ -132,13 +132,16 @@ func signatures(verdicts []v1alpha1.SourceVerdict) (out []policy.Signature) {
 	return out
 }
 
-// bundleOf says of a bundle that it is verified if each source has a signature that counts.
-func bundleOf(bundle *v1alpha1.Bundle, out *policy.Bundle) {
+// bundleOf says of a bundle that it is verified if each source has a signature that the class of the revision asks for. Who
+// writes a bundle may ask for one by a key of their own: that says nothing to others.
+func bundleOf(bundle *v1alpha1.Bundle, revision *v1alpha1.InstanceRevision, out *policy.Bundle) {
 	signed := map[int32]bool{}
 	if verification := bundle.Status.Verification; verification != nil {
 		out.Signatures = signatures(verification.Verdicts)
 		for _, one := range verification.Verdicts {
-			signed[one.Source] = true
+			if revision != nil && one.AskedBy == "class/"+revision.Spec.ProvisionerClassName {
+				signed[one.Source] = true
+			}
 		}
 	}
 	out.Verified = len(bundle.Spec.Sources) > 0

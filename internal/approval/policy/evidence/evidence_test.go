@@ -29,7 +29,7 @@ func TestFactsSayWhatThePlanSays(t *testing.T) {
 		},
 		Summary: &v1alpha1.PlanSummary{Against: 3},
 		Revision: &v1alpha1.InstanceRevision{Spec: v1alpha1.InstanceRevisionSpec{
-			Number: 4, RollbackOf: &back, ChangedBy: []string{"ann"}, ServiceAccountName: "installer", Installer: &v1alpha1.AccountReference{Namespace: "platform", Name: "strong"},
+			Number: 4, RollbackOf: &back, ProvisionerClassName: "strict", ChangedBy: []string{"ann"}, ServiceAccountName: "installer", Installer: &v1alpha1.AccountReference{Namespace: "platform", Name: "strong"},
 		}},
 		Instance: &v1alpha1.BundleInstance{ObjectMeta: metav1.ObjectMeta{
 			Name: "web", Namespace: "team", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
@@ -67,9 +67,19 @@ func TestFactsSayWhatThePlanSays(t *testing.T) {
 	if diff := cmp.Diff(want, Of(in)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	in.Bundle.Status.Verification.Verdicts = append(in.Bundle.Status.Verification.Verdicts, v1alpha1.SourceVerdict{Source: 1})
+	in.Bundle.Status.Verification.Verdicts = []v1alpha1.SourceVerdict{{Source: 0, AskedBy: "class/strict"}, {Source: 1, AskedBy: "source"}, {Source: 1, AskedBy: "class/strict"}}
 	if !Of(in).Bundle.Verified {
-		t.Error("both sources are signed")
+		t.Error("both sources are signed as the class asks")
+	}
+	for name, verdicts := range map[string][]v1alpha1.SourceVerdict{
+		"the key of whoever wrote the bundle": {{Source: 0, AskedBy: "source"}, {Source: 1, AskedBy: "source"}},
+		"one by the class, one by the bundle": {{Source: 0, AskedBy: "class/strict"}, {Source: 1, AskedBy: "source"}},
+		"the rules of another class":          {{Source: 0, AskedBy: "class/lax"}, {Source: 1, AskedBy: "class/lax"}},
+	} {
+		in.Bundle.Status.Verification.Verdicts = verdicts
+		if Of(in).Bundle.Verified {
+			t.Errorf("%s: it counts as verified", name)
+		}
 	}
 	in.From, in.To = "main", "latest"
 	if got := Of(in).Bundle.Version; got != nil {
