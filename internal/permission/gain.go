@@ -83,7 +83,8 @@ var probes = slices.Concat(
 	each(WayNodes, "", write, true, "nodes"),
 	each(WayVolumes, "", write, true, "persistentvolumes"),
 	each(WayPodSecurity, "", []string{"update", "patch"}, true, "namespaces"),
-	each(WayRelease, "rukpak.io", []string{"approve", "use"}, true, "provisionerclasses"),
+	each(WayRelease, "rukpak.io", append([]string{"approve", "use"}, write...), true, "provisionerclasses"),
+	each(WayRelease, "rukpak.io", []string{"manage"}, true, "instancerevisions"),
 )
 
 func each(way, group string, verbs []string, clusterOnly bool, resources ...string) []probe {

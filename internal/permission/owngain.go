@@ -59,6 +59,7 @@ func secretsOf(p *pod) []string {
 		if volume.Secret != nil {
 			names = append(names, volume.Secret.SecretName)
 		}
+		names = append(names, secretsOfDrivers(volume)...)
 		if volume.Projected != nil {
 			for _, source := range volume.Projected.Sources {
 				if source.Secret != nil {
@@ -69,6 +70,32 @@ func secretsOf(p *pod) []string {
 	}
 	for _, container := range p.containers() {
 		names = append(names, secretsInEnvironment(container)...)
+	}
+	return names
+}
+
+// secretsOfDrivers are those with which the node mounts a volume for a Pod.
+func secretsOfDrivers(volume corev1.Volume) []string {
+	var refs []*corev1.LocalObjectReference
+	switch {
+	case volume.AzureFile != nil:
+		return []string{volume.AzureFile.SecretName}
+	case volume.CSI != nil:
+		refs = append(refs, volume.CSI.NodePublishSecretRef)
+	case volume.FlexVolume != nil:
+		refs = append(refs, volume.FlexVolume.SecretRef)
+	case volume.ISCSI != nil:
+		refs = append(refs, volume.ISCSI.SecretRef)
+	case volume.CephFS != nil:
+		refs = append(refs, volume.CephFS.SecretRef)
+	case volume.RBD != nil:
+		refs = append(refs, volume.RBD.SecretRef)
+	}
+	var names []string
+	for _, ref := range refs {
+		if ref != nil {
+			names = append(names, ref.Name)
+		}
 	}
 	return names
 }

@@ -59,10 +59,10 @@ func (p pod) account() accountID {
 	return accountID{p.object.Namespace, name}
 }
 
-// hasToken reports whether containers can read a token of the Pod's account.
+// hasToken reports whether containers can read a token of the Pod's account, or a certificate that says they are the account.
 func (p pod) hasToken(w *world) bool {
 	for _, volume := range p.spec.Volumes {
-		if volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+		if volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, identifies) {
 			return true
 		}
 	}
@@ -70,6 +70,10 @@ func (p pod) hasToken(w *world) bool {
 		return *said
 	}
 	return w.automount(p.account())
+}
+
+func identifies(s corev1.VolumeProjection) bool {
+	return s.ServiceAccountToken != nil || s.PodCertificate != nil
 }
 
 // addTokens notes the accounts that the content has tokens of.

@@ -142,12 +142,33 @@ func TestWaysToRightsAreSeen(t *testing.T) {
 		"one that asks for a token by a volume": {`
 - {apiVersion: v1, kind: Pod, metadata: "sys:p", spec: {serviceAccountName: robot, automountServiceAccountToken: false, volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t}}]}}], ` + restricted + `}}`,
 			"ServiceAccount sys/robot: * * of *\nServiceAccount sys/robot: * *\nforeign account sys/robot by Pod sys/p\npods in sys: PodSecurityLevel restricted\nimages from example.com"},
+		"one that asks for a certificate of its account": {`
+- {apiVersion: v1, kind: Pod, metadata: "sys:p", spec: {serviceAccountName: robot, automountServiceAccountToken: false, volumes: [{name: t, projected: {sources: [{podCertificate: {signerName: x.io/y, keyType: ED25519}}]}}], ` + restricted + `}}`,
+			"ServiceAccount sys/robot: * * of *\nServiceAccount sys/robot: * *\nforeign account sys/robot by Pod sys/p\npods in sys: PodSecurityLevel restricted\nimages from example.com"},
+		"rights on the gate itself": {`
+- {apiVersion: RBAC, kind: ClusterRole, metadata: r, rules: [
+    {apiGroups: [rukpak.io], resources: [provisionerclasses], verbs: [patch]},
+    {apiGroups: [rukpak.io], resources: [instancerevisions], verbs: [manage]}]}
+- {apiVersion: RBAC, kind: ClusterRoleBinding, metadata: b, roleRef: {kind: ClusterRole, name: r}, subjects: [{kind: User, name: u}, {kind: User, name: v}]}
+- {apiVersion: RBAC, kind: RoleBinding, metadata: "a:b", roleRef: {kind: ClusterRole, name: r}, subjects: [{kind: User, name: w}]}`,
+			`User u: manage instancerevisions of rukpak.io
+User u: patch provisionerclasses of rukpak.io
+User v: manage instancerevisions of rukpak.io
+User v: patch provisionerclasses of rukpak.io
+User w in a: manage instancerevisions of rukpak.io
+User w in a: patch provisionerclasses of rukpak.io
+User u may gain: ApproveContent
+User v may gain: ApproveContent`},
 		"a Secret that asks for a token": {`
 - {apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {namespace: sys, name: s, annotations: {kubernetes.io/service-account.name: robot}}}`,
 			"ServiceAccount sys/robot: * * of *\nServiceAccount sys/robot: * *\nforeign account sys/robot by Secret sys/s"},
 		"a Pod with a Secret of others": {`
 - {apiVersion: v1, kind: Pod, metadata: "a:p", spec: {automountServiceAccountToken: false, volumes: [{name: t, secret: {secretName: key}}], ` + restricted + `}}`,
 			"content in a may gain: ForeignSecret key\npods in a: PodSecurityLevel restricted\nimages from example.com"},
+		"a Pod with volumes that are mounted by Secrets of others": {`
+- {apiVersion: v1, kind: Pod, metadata: "a:p", spec: {automountServiceAccountToken: false, volumes: [
+    {name: t, csi: {driver: x.io, nodePublishSecretRef: {name: key}}}, {name: u, csi: {driver: x.io}}, {name: v, azureFile: {secretName: share, shareName: s}}], ` + restricted + `}}`,
+			"content in a may gain: ForeignSecret key\ncontent in a may gain: ForeignSecret share\npods in a: PodSecurityLevel baseline\npods in a: Violates restricted volume types\nimages from example.com"},
 		"rights to more": {`
 - {apiVersion: RBAC, kind: ClusterRole, metadata: r, rules: [
     {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [bind], resourceNames: [reader]},
