@@ -32,7 +32,10 @@ func (s *session) createClassCommand() *cobra.Command {
 		Use:   "class NAME --provisioner ID",
 		Short: "Create a class: a provisioner and the rules under which it may be used",
 		Long: `Creates a ProvisionerClass. It names the provisioner that turns content into objects, and says who
-must approve what it makes: somebody who holds the verb "approve" on the class (Manual), or nobody (Automatic).`,
+must approve what it makes: somebody who holds the verb "approve" on the class (Manual), or nobody (Automatic).
+
+Rules that approve (mode Policy), two persons, approvals that expire and deletions that are approved apart are
+written as YAML: begin with --dry-run=client -o yaml, and see docs/approval.md and docs/policies.md.`,
 		Example: `  # For folders of Kubernetes manifests; used where a bundle names no class
   rukpak create class plain --provisioner plain.rukpak.io --default
 

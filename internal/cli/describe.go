@@ -127,6 +127,7 @@ func (v *describeVerb) instance(ctx context.Context, instance *v1alpha1.BundleIn
 			sheet.removals(revision)
 		}
 	}
+	sheet.leftovers(revisions)
 	sheet.events(v.eventsOf(ctx, about...))
 	return sheet.write(v.Out)
 }

@@ -27,9 +27,10 @@ type rbacVerb struct {
 	*session
 	renderFlags
 	account   string
-	installer bool   // the rights of who activates a revision, instead of those of its service account
-	stands    string // namespace of the account; "" is that of -n
-	live      bool   // the cluster is asked what it serves and which namespaces there are
+	older     []provisioner.Phase // what may have to be removed
+	installer bool                // the rights of who activates a revision, instead of those of its service account
+	stands    string              // namespace of the account; "" is that of -n
+	live      bool                // the cluster is asked what it serves and which namespaces there are
 }
 
 func (s *session) rbacCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (s *session) rbacCommand() *cobra.Command {
 more, for "kubectl apply". A name is given wherever RBAC can do with one; creation cannot.
 
 A folder, or a reference to a registry, is rendered on this machine as "render" does it, with the same flags. An
-instance stands for its pending revision, or else for its active one; "instance/NAME" where there is a folder NAME.
+instance stands for its pending revision, or else for its active one, and for deleting what only older ones have; "instance/NAME" where there is a folder NAME.
 The account is that of --account, of the instance, or else "installer"; it stands in the namespace of -n. Where another
 account activates what is approved, --installer prints the rights of that one, and what is printed without is what the
 instance's own needs to heal and remove everything: grant as much of it as is to be healed.
@@ -103,11 +104,42 @@ func (v *rbacVerb) ofCluster(ctx context.Context, word string) ([]provisioner.Ph
 	if v.account == "" && found.instance != nil {
 		v.account = found.instance.Spec.ServiceAccountName
 	}
-	if set, err := v.manifestsOf(ctx, found.revision); err == nil {
+	if found.byInstance && found.revision.Spec.Prune {
+		if err := v.ofOlder(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	return v.phasesOf(ctx, found.revision)
+}
+
+func (v *rbacVerb) phasesOf(ctx context.Context, revision *v1alpha1.InstanceRevision) ([]provisioner.Phase, error) {
+	if set, err := v.manifestsOf(ctx, revision); err == nil {
 		return set.Phases, nil // with tasks told apart
 	}
-	objects, err := v.objectsIn(ctx, found.revision)
+	objects, err := v.objectsIn(ctx, revision)
 	return []provisioner.Phase{{Name: "objects", Objects: objects}}, err
+}
+
+// ofOlder notes what older revisions may have in the cluster: who activates the newest one deletes what that has not.
+func (v *rbacVerb) ofOlder(ctx context.Context, found target) error {
+	all, err := v.revisionsOf(ctx, found.instance)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		older := &all[i]
+		gone := meta.IsStatusConditionTrue(older.Status.Conditions, v1alpha1.ConditionSuperseded)
+		if older.Name == found.revision.Name || older.Status.ActivatedAt == nil || gone {
+			continue
+		}
+		phases, err := v.phasesOf(ctx, older)
+		if err != nil {
+			v.say("note: the rights to remove what only %s had are not among these: %v", older.Name, err)
+			continue
+		}
+		v.older = append(v.older, phases...)
+	}
+	return nil
 }
 
 // ofInstaller has the rights of the installer printed, if that is asked for.
@@ -149,7 +181,16 @@ func (v *rbacVerb) run(ctx context.Context, phases []provisioner.Phase) error {
 	if err != nil {
 		return err
 	}
-	return v.printObjects(needs.LeastRBAC(namespace, v.account, exists))
+	removal, err := permission.NeededToRemove(withoutTasks(v.older), mapper)
+	if err != nil {
+		return err
+	}
+	return v.printObjects(needs.And(removal).LeastRBAC(namespace, v.account, exists))
+}
+
+// withoutTasks leaves out what ran once: nobody removes what that left.
+func withoutTasks(phases []provisioner.Phase) []provisioner.Phase {
+	return slices.DeleteFunc(slices.Clone(phases), func(p provisioner.Phase) bool { return len(p.On) > 0 })
 }
 
 func (v *rbacVerb) printObjects(objects []runtime.Object) error {

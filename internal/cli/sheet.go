@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -101,6 +102,18 @@ func (d *sheet) decisions(revision *v1alpha1.InstanceRevision) {
 	}
 	d.section("Decisions about "+revision.Name, shown)
 	d.removals(revision)
+}
+
+// leftovers says of older revisions why what they had is not all deleted yet.
+func (d *sheet) leftovers(revisions []v1alpha1.InstanceRevision) {
+	shown := table.Table{Titles: []string{"REVISION", "REASON", "SINCE", "MESSAGE"}}
+	for i := range revisions {
+		found := meta.FindStatusCondition(revisions[i].Status.Conditions, v1alpha1.ConditionSuperseded)
+		if found != nil && found.Status == metav1.ConditionFalse {
+			shown.Add(revisions[i].Name, found.Reason, d.age(found.LastTransitionTime), paint.Clean(found.Message))
+		}
+	}
+	d.section("Not deleted yet", shown)
 }
 
 func (d *sheet) plan(revision *v1alpha1.InstanceRevision) {
