@@ -35,6 +35,7 @@ func TestUserRolesGiveWhatTheySayAndNoMore(t *testing.T) {
 		return rights
 	}
 	shown, files := read("instancerevisions/manifests", "instancerevisions/diff"), read("bundles/files", "bundles/archive")
+	events := []right{{"list", "", "events", namespace, ""}, {"list", "events.k8s.io", "events", namespace, ""}}
 	full, upload := read("instancerevisions/secretmanifests"), []right{{"create", "content.rukpak.io", "uploads", namespace, ""}}
 	never := join(statuses, in(namespace, "create", "instancerevisions"), in(namespace, "update", "instancerevisions", "approvals"), in("", "manage", "instancerevisions"))
 
@@ -46,9 +47,9 @@ func TestUserRolesGiveWhatTheySayAndNoMore(t *testing.T) {
 		{"view", namespace, join(in(namespace, "list", namespaced...), shown), join(never, files, full, upload, writing, secrets, in(elsewhere, "list", namespaced...), in(namespace, "create", "approvals"))},
 		{"edit", namespace, join(in(namespace, "watch", namespaced...), writing, shown, files, upload), join(never, full, in(namespace, "create", "approvals"), class("use"), class("approve"), in(elsewhere, "create", "bundles"))},
 		{"admin", namespace, join(in(namespace, "get", namespaced...), writing, shown, files, upload), join(never, full, in(namespace, "create", "approvals"), class("use"), class("approve"))},
-		{"rukpak-viewer", "", join(in(elsewhere, "list", namespaced...), class("list")), join(never, writing, secrets, class("use"), class("approve"))},
+		{"rukpak-viewer", "", join(in(elsewhere, "list", namespaced...), class("list"), events), join(never, writing, secrets, class("use"), class("approve"))},
 		{"rukpak-editor", namespace, writing, join(never, secrets, class("use"), in(namespace, "create", "approvals"))},
-		{"rukpak-approver", namespace, join(in(namespace, "create", "approvals"), in(namespace, "delete", "approvals"), in(namespace, "get", namespaced...), shown, files), join(never, full, upload, writing, secrets, class("approve"), in(namespace, "deletecollection", "approvals"))},
+		{"rukpak-approver", namespace, join(events, in(namespace, "create", "approvals"), in(namespace, "delete", "approvals"), in(namespace, "get", namespaced...), shown, files), join(never, full, upload, writing, secrets, class("approve"), in(namespace, "deletecollection", "approvals"))},
 		{"rukpak-approver", "", join(in(namespace, "create", "approvals"), class("approve")), join(never, writing, secrets, class("use"))},
 		{"rukpak-class-user", "", join(class("use"), class("get")), join(never, writing, class("approve"), class("update"))},
 		{"rukpak-plan-reader", namespace, join(secrets, shown, full), join(never, upload, writing, []right{{"delete", "", "secrets", namespace, ""}, {"get", "", "secrets", elsewhere, ""}})},

@@ -225,7 +225,7 @@ func (v *decideVerb) show(ctx context.Context, revision *v1alpha1.InstanceRevisi
 
 func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
 	if what := blockers(revision.Status.Plan); what != "" && v.decision == v1alpha1.DecisionApprove {
-		v.say("warning: %s: it will not become active before that is mended", what)
+		v.say("warning: %s: unless that was mended since the plan was made, it will not become active before it is", what)
 	}
 	if v.yes {
 		return nil
