@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"rukpak.io/rukpak/api/v1alpha1"
 	"rukpak.io/rukpak/internal/approval"
@@ -193,6 +194,10 @@ func (v *decideVerb) decided(ctx context.Context, revision *v1alpha1.InstanceRev
 	if v.decision != v1alpha1.DecisionApprove || !conditionTrue(revision.Status.Conditions, v1alpha1.ConditionApproved) {
 		return false, nil
 	}
+	if active := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionActive); active != nil && active.Reason == v1alpha1.ReasonSuperseded {
+		return false, failf(ExitError, "%s was approved%s, and is no longer what is to be active: %s", revision.Name, byWhom(revision.Status.Decisions), active.Message).
+			hintf("%s goes back to it", v.command("rollback %s --to %d", revision.Spec.Instance.Name, revision.Spec.Number))
+	}
 	v.say("%s is approved already%s.", revision.Name, byWhom(revision.Status.Decisions))
 	if note := v.removalsNote(revision); note != "" {
 		v.say("note: %s", note)
@@ -226,6 +231,10 @@ func (v *decideVerb) show(ctx context.Context, revision *v1alpha1.InstanceRevisi
 func (v *decideVerb) ask(ctx context.Context, revision *v1alpha1.InstanceRevision) error {
 	if what := blockers(revision.Status.Plan); what != "" && v.decision == v1alpha1.DecisionApprove {
 		v.say("warning: %s: unless that was mended since the plan was made, it will not become active before it is", what)
+	}
+	if plan := revision.Status.Plan; plan != nil && len(plan.MissingForHealing) > 0 && v.decision == v1alpha1.DecisionApprove {
+		v.say("note: service account %s may not heal and remove all of it, and of what it may not read nobody knows the health: %s prints the rights for that",
+			revision.Spec.ServiceAccountName, v.command("rbac %s", revision.Spec.Instance.Name))
 	}
 	if v.yes {
 		return nil

@@ -54,7 +54,7 @@ func TestHistoryShowsNamesThatLookAlikeAsWhatTheyAre(t *testing.T) {
 	made := []v1alpha1.Decision{
 		{Approval: "a", Approver: "ann", Decision: v1alpha1.DecisionApprove}, {Approval: "b", Approver: "\u0430nn", Decision: v1alpha1.DecisionApprove},
 	}
-	if got, _, _ := lastDecision(made, time.Now()); got != `ann, "\u0430nn"` {
+	if got, _ := lastDecision(made, time.Now()); got != `ann, "\u0430nn"` {
 		t.Errorf("decided by %s", got)
 	}
 	if got := byWhom(append(made, v1alpha1.Decision{Approval: "c", Approver: "bob", Decision: v1alpha1.DecisionApprove, Prune: "sha256:1157"})); got != ` by ann, "\u0430nn"` {

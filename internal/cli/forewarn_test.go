@@ -69,7 +69,7 @@ func TestWhatStandsInTheWayIsCounted(t *testing.T) {
 }
 
 func TestDecisionOfAClassIsToldAsTheClass(t *testing.T) {
-	who, _, _ := lastDecision([]v1alpha1.Decision{{Approval: "class", Approver: "class/auto", Decision: v1alpha1.DecisionApprove}}, now)
+	who, _ := lastDecision([]v1alpha1.Decision{{Approval: "class", Approver: "class/auto", Decision: v1alpha1.DecisionApprove}}, now)
 	if who != "class auto" {
 		t.Errorf("decided by %q", who)
 	}

@@ -107,7 +107,8 @@ func historyTable(revisions []v1alpha1.InstanceRevision, painter paint.Painter, 
 		if of := revision.Spec.RollbackOf; of != nil {
 			name += " (back to " + number(*of) + ")"
 		}
-		who, when, why := lastDecision(approval.Activating(revision.Status.Decisions), now)
+		who, when := lastDecision(approval.Activating(revision.Status.Decisions), now)
+		why := reasons(revision.Status.Decisions)
 		content, manifests := short(revision.Spec.ContentDigest), short(revision.Spec.ManifestDigest)
 		if wide {
 			content, manifests = string(revision.Spec.ContentDigest), string(revision.Spec.ManifestDigest)
@@ -118,9 +119,9 @@ func historyTable(revisions []v1alpha1.InstanceRevision, painter paint.Painter, 
 }
 
 // lastDecision is the one that settled it, by whom it and those before it were made.
-func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why string) {
+func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when string) {
 	if len(decisions) == 0 {
-		return "", "", ""
+		return "", ""
 	}
 	last := decisions[len(decisions)-1]
 	for _, decision := range decisions {
@@ -139,7 +140,26 @@ func lastDecision(decisions []v1alpha1.Decision, now time.Time) (who, when, why 
 	if !last.Time.IsZero() {
 		when = duration.HumanDuration(now.Sub(last.Time.Time)) + " ago"
 	}
-	return who, when, paint.Clean(last.Message)
+	return who, when
+}
+
+// reasons are the messages of all decisions, with who gave them where there are several, and what was decided about removals.
+func reasons(decisions []v1alpha1.Decision) string {
+	var all []string
+	for _, one := range decisions {
+		text := one.Message
+		switch {
+		case one.Prune != "":
+			verb := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[one.Decision]
+			text = strings.TrimSuffix("removals "+verb+" by "+spelling.Name(one.Approver)+": "+text, ": ")
+		case text != "" && len(decisions) > 1:
+			text = spelling.Name(one.Approver) + ": " + text
+		}
+		if text != "" {
+			all = append(all, paint.Clean(text))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // short is the beginning of a digest, enough to compare by eye.

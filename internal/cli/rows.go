@@ -99,7 +99,9 @@ func (m rowMaker) revision(revision *v1alpha1.InstanceRevision) (cells, wide []s
 	added, changed, removed, problems := "", "", "", ""
 	if plan := revision.Status.Plan; plan != nil {
 		added, changed, removed = number(plan.Added), number(plan.Changed), number(plan.Removed)
-		problems = number(max(plan.Conflicts+plan.Failing, int64(len(plan.Problems))) + int64(len(plan.MissingPermissions)))
+		if revision.Status.ActiveAt == nil { // those of a plan that was carried out are history
+			problems = number(max(plan.Conflicts+plan.Failing, int64(len(plan.Problems))) + int64(len(plan.MissingPermissions)))
+		}
 	}
 	cells = []string{
 		revision.Name, revision.Spec.Instance.Name, m.word(found), added, changed, removed, problems, m.age(revision.CreationTimestamp),

@@ -92,6 +92,9 @@ func (d *sheet) conditions(conditions []metav1.Condition) {
 }
 
 func (d *sheet) decisions(revision *v1alpha1.InstanceRevision) {
+	if revision.Spec.Installer != nil {
+		d.text("Accounts of "+revision.Name, actorText(revision)+"\n")
+	}
 	shown := table.Table{Titles: []string{"DECISION", "BY", "AGE", "APPROVAL", "MESSAGE"}}
 	for _, decision := range revision.Status.Decisions {
 		what := string(decision.Decision)

@@ -3,7 +3,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +47,11 @@ func inOurWords(cmd *cobra.Command, args []string, err error) error {
 
 // flagError names the flag that may have been meant.
 func flagError(cmd *cobra.Command, err error) error {
+	var number *strconv.NumError
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &number) && errors.As(err, &invalid) {
+		return usagef(cmd, "--%s is %q; it must be a number", invalid.GetFlag().Name, invalid.GetValue())
+	}
 	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		return usagef(cmd, "%w", err)

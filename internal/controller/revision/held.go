@@ -147,8 +147,8 @@ func (c *Controller) carryOut(ctx context.Context, w *work, list removals, verdi
 	if deletes {
 		conditions.True(v1alpha1.ConditionPruneApproved, verdict.Reason, verdict.Message+": "+list.count()+" may be deleted: "+list.say())
 	} else {
-		conditions.False(v1alpha1.ConditionPruneApproved, verdict.Reason, verdict.Message+"; "+list.count()+
-			" stay for good and are not the instance's any more: "+list.say())
+		conditions.False(v1alpha1.ConditionPruneApproved, verdict.Reason, verdict.Message+"; left for good, and not the instance's any more: "+
+			list.count()+": "+list.say())
 	}
 	if err := c.patch(ctx, w); err != nil { // what is done was decided, whatever comes
 		return err
