@@ -81,6 +81,10 @@ func TestARegistryThatWantsCredentialsGetsThoseOfTheTenant(t *testing.T) {
 			a.instance("refused", ref)
 			a.says("refused", v1alpha1.ConditionReady, source.ReasonAuthenticationFailed, registry.Host())
 
+			// It would try again with what the account gets now, and bring the same object as the next one.
+			if err := a.client.Delete(t.Context(), &v1alpha1.BundleInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "refused"}}); err != nil {
+				t.Fatal(err)
+			}
 			a.create(&corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "puller"},
 				Type:       corev1.SecretTypeDockerConfigJson,
