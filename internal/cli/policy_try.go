@@ -119,6 +119,9 @@ func (v *policyTestVerb) factsOf(file string) (*policy.Facts, error) {
 		err = json.Unmarshal(encoded, &saved)
 	}
 	switch {
+	case err == nil && (string(encoded) == "null" || string(encoded) == "{}"):
+		// Such as a command that failed leaves. It would be judged as a plan in which nothing happens.
+		return nil, failf(ExitFailed, "%s: it is empty: neither a saved plan nor facts", file)
 	case policy.IsCases(text):
 		return nil, failf(ExitFailed, "%s: these are cases, not a plan", file).hintf("name the file without --plan")
 	case err == nil && saved.Full != nil:
