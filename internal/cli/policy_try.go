@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,23 +120,13 @@ func (v *policyTestVerb) factsOf(file string) (*policy.Facts, error) {
 		err = json.Unmarshal(encoded, &saved)
 	}
 	switch {
-	case err == nil && (string(encoded) == "null" || string(encoded) == "{}"):
+	case err == nil && slices.Contains([]string{"null", "{}"}, string(encoded)):
 		// Such as a command that failed leaves. It would be judged as a plan in which nothing happens.
 		return nil, failf(ExitFailed, "%s: it is empty: neither a saved plan nor facts", file)
 	case policy.IsCases(text):
 		return nil, failf(ExitFailed, "%s: these are cases, not a plan", file).hintf("name the file without --plan")
 	case err == nil && saved.Full != nil:
-		full, err := json.Marshal(saved.Full)
-		if err != nil {
-			return nil, err
-		}
-		if saved.Full, err = plan.Decode(full); err != nil {
-			return nil, failf(ExitFailed, "%s: %w", file, err)
-		}
-		revision := &v1alpha1.InstanceRevision{}
-		instance := &v1alpha1.BundleInstance{}
-		instance.Name = saved.Instance
-		return evidence.Of(evidence.Input{Plan: saved.Full, Summary: saved.Summary, Revision: revision, Instance: instance, Now: v.moment}), nil
+		return v.factsIn(file, saved)
 	case err == nil && saved.Revision != "" && saved.ManifestDigest != "":
 		return nil, failf(ExitFailed, "%s: it is only the summary of a plan, which may be cut", file).
 			hintf("save it without --summary, as somebody who may read Secrets in that namespace")
@@ -148,6 +139,21 @@ func (v *policyTestVerb) factsOf(file string) (*policy.Facts, error) {
 		facts.Now = v.moment
 	}
 	return facts, nil
+}
+
+// factsIn are those of a saved plan that is whole.
+func (v *policyTestVerb) factsIn(file string, saved planValue) (*policy.Facts, error) {
+	full, err := json.Marshal(saved.Full)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := plan.Decode(full)
+	if err != nil {
+		return nil, failf(ExitFailed, "%s: %w", file, err)
+	}
+	instance := &v1alpha1.BundleInstance{}
+	instance.Name = saved.Instance
+	return evidence.Of(evidence.Input{Plan: decoded, Summary: saved.Summary, Revision: &v1alpha1.InstanceRevision{}, Instance: instance, Now: v.moment}), nil
 }
 
 func (v *policyTestVerb) show(all []policyTested) error {
