@@ -5,9 +5,7 @@ package admission
 import (
 	"context"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -79,18 +77,5 @@ func TestAnApprovalIsTakenBackByItsUserOnly(t *testing.T) {
 func TestTheGarbageCollectorRemovesApprovals(t *testing.T) {
 	env := cluster.Env(t)
 	namespace := env.NewNamespace(t)
-	// A ConfigMap plays the revision: it takes the garbage collector half a minute to see new kinds.
-	owner := mustCreate(t, env, "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: "+namespace+"}}")
-	made := object(approvalYAML(namespace, "admin", "reviewed"))
-	made.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
-	admin := adminClient(t, env)
-	if err := admin.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.Delete(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
-	expectWithin(t, time.Minute, "not found", func(ctx context.Context) error {
-		return admin.Get(ctx, client.ObjectKeyFromObject(made), made.DeepCopy())
-	})
+	collected(t, env, namespace, object(approvalYAML(namespace, "admin", "reviewed")))
 }

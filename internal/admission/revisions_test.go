@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"rukpak.io/rukpak/internal/testenv"
@@ -81,19 +82,24 @@ func TestOnlyTheManagerMakesAndRemovesManifestSecrets(t *testing.T) {
 func TestGarbageCollectorMayRemoveManifestSecrets(t *testing.T) {
 	env := cluster.Env(t)
 	namespace := env.NewNamespace(t)
-	// A ConfigMap plays the revision: it takes the garbage collector half a minute to see new kinds.
+	collected(t, env, namespace, object(secretYAML(namespace, "app-1-manifest-0", "rukpak.io/manifest")))
+}
+
+// collected fails unless the garbage collector removes an object after its owner. A ConfigMap plays the revision: it takes
+// the garbage collector half a minute to see new kinds.
+func collected(t *testing.T, env *testenv.Env, namespace string, owned *unstructured.Unstructured) {
+	t.Helper()
 	owner := mustCreate(t, env, "{apiVersion: v1, kind: ConfigMap, metadata: {name: revision, namespace: "+namespace+"}}")
-	secret := object(secretYAML(namespace, "app-1-manifest-0", "rukpak.io/manifest"))
-	secret.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
+	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
 	admin := adminClient(t, env)
-	if err := admin.Create(t.Context(), secret); err != nil {
+	if err := admin.Create(t.Context(), owned); err != nil {
 		t.Fatal(err)
 	}
 	if err := admin.Delete(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
 	expectWithin(t, time.Minute, "not found", func(ctx context.Context) error {
-		return admin.Get(ctx, client.ObjectKeyFromObject(secret), secret.DeepCopy())
+		return admin.Get(ctx, client.ObjectKeyFromObject(owned), owned.DeepCopy())
 	})
 }
 

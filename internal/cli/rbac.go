@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/certificate"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/permission"
@@ -181,16 +182,11 @@ func (v *rbacVerb) run(ctx context.Context, phases []provisioner.Phase) error {
 	if err != nil {
 		return err
 	}
-	removal, err := permission.NeededToRemove(withoutTasks(v.older), mapper)
+	removal, err := permission.NeededToRemove(activate.State(v.older), mapper)
 	if err != nil {
 		return err
 	}
 	return v.printObjects(needs.And(removal).LeastRBAC(namespace, v.account, exists))
-}
-
-// withoutTasks leaves out what ran once: nobody removes what that left.
-func withoutTasks(phases []provisioner.Phase) []provisioner.Phase {
-	return slices.DeleteFunc(slices.Clone(phases), func(p provisioner.Phase) bool { return len(p.On) > 0 })
 }
 
 func (v *rbacVerb) printObjects(objects []runtime.Object) error {

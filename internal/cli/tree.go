@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"rukpak.io/rukpak/api/v1alpha1"
+	"rukpak.io/rukpak/internal/activate"
 	"rukpak.io/rukpak/internal/cli/state"
 	"rukpak.io/rukpak/internal/cli/tree"
 	"rukpak.io/rukpak/internal/health/check"
@@ -141,7 +141,7 @@ func (v *treeVerb) phases(ctx context.Context, reference *v1alpha1.RevisionRefer
 		return nil, err
 	}
 	set, err := manifest.Decode(encoded)
-	return slices.DeleteFunc(set.Phases, func(phase provisioner.Phase) bool { return len(phase.On) > 0 }), err // what tasks left comes and goes
+	return activate.State(set.Phases), err // what tasks left comes and goes
 }
 
 func kindsOf(phases []provisioner.Phase) map[string][]*unstructured.Unstructured {
